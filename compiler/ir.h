@@ -1,0 +1,235 @@
+// ir.h -- the graph: flat SSA over named dims. A module holds functions; a function is a list of nodes in order.
+//
+// No regions and no control flow: `repeat` is unrolled, microbatches are never. State is module-level variables that
+// nodes read and write. One global view throughout: a type names whole dims and says how a mesh splits them; what a
+// rank holds is computed from that (type_local).
+#ifndef MT_IR_H
+#define MT_IR_H
+#include "runtime/base.h"
+#include "runtime/diag.h"
+#include "runtime/dtype.h"
+
+typedef uint32_t DimId, TypeId, ValId, NodeId, FnId, VarId;       // index into a table; 0: none
+enum { MAX_DIMS = 8, MAX_AXES = 8, MAX_SPLIT = 4 };
+
+// ---- dims and the mesh --------------------------------------------------------------------------------------------
+typedef struct {
+  Str name;                                  // unique in the module
+  int64_t extent, size;                      // entries that exist; entries stored (size >= extent, the rest is padding)
+  DimId root;                                // the dim it is a role of, or itself; roles share the order
+  uint32_t zigzag;                           // order, on the root: 0 identity, else chunks (2·cp): rank r owns r and n-1-r
+  bool sample;                               // counts the samples of a step (the dim declared without an extent)
+  bool ragged;                               // an upper bound: the counts are an operand (places of an expert)
+} Dim;
+
+typedef struct { Str name; int32_t size; } Axis;                  // rank = tp + TP·(cp + CP·(ep + EP·(dp + DP·pp)))
+typedef struct { Str dim; bool weak; uint8_t naxis; uint8_t axis[MAX_SPLIT]; Span loc; } MapRule; // axis: index into Module.axis
+
+// The axes that split one dim, the first the slowest: 4 bits each, axis index + 1, first in the lowest bits. 0: whole.
+typedef uint16_t Split;
+
+typedef enum { PENDING_none, PENDING_sum, PENDING_max } Pending;
+
+typedef struct {                             // interned: equal types have equal ids
+  DType   dtype;
+  uint8_t ndim;
+  Pending pending;                           // over the axes in pending_axes (bit i: axis i): the value is the sum of the ranks'
+  uint8_t pending_axes;
+  DimId   dim[MAX_DIMS];                     // storage order, slowest first
+  Split   split[MAX_DIMS];
+} Type;
+
+// ---- ops ----------------------------------------------------------------------------------------------------------
+typedef enum {
+  OP_none,
+#define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) OP_##name,
+#include "compiler/ops.def"
+#undef OP
+  OP_COUNT
+} Op;
+
+enum { OPF_0 = 0, OPF_EW = 1, OPF_LINEAR = 2, OPF_VIEW = 4, OPF_STATE = 8, OPF_RANDOM = 16, OPF_COLL = 32, OPF_COMPOSITE = 64, OPF_CHEAP = 128 };
+enum { AT_NONE = 0, AT_NUM = 1, AT_AT = 2, AT_VAR = 4, AT_PATH = 8, AT_DIMS = 16, AT_TO = 32, AT_AXES = 64, AT_ARGS = 128 };
+typedef enum { SPLIT_free, SPLIT_sum, SPLIT_max, SPLIT_internal, SPLIT_frozen } SplitKind;
+typedef enum { KC_none, KC_map, KC_row, KC_col, KC_gemm, KC_scatter, KC_coll } KernelClass;
+
+typedef struct { Str name; double num; } NamedNum;
+
+typedef struct {                             // which fields count is the op's row
+  double  num;                               // const: the value · shift: the fill
+  int64_t at;                                // slice, unslice: first entry · shift: by · cumsum: 1 = from the end
+  VarId   var;
+  Str     path;                              // random: the op's source path, hashed into the counter
+  uint8_t ndims, nto, nargs, axes;           // axes: mask of mesh axes
+  DimId   dims[MAX_DIMS];                    // the dims in brackets
+  DimId   to[MAX_DIMS];                      // the dims after the arrow
+  const NamedNum *args;                      // a composite's numbers, in the prelude's order; bools are 0 and 1
+} Attr;
+
+typedef struct Module Module;
+typedef struct Fn Fn;
+typedef struct Node Node;
+
+typedef struct {
+  const char *name;
+  int8_t nin, nout;
+  uint16_t flags, attrs;
+  uint8_t nsplit; SplitKind split[4];
+  KernelClass kernel;
+} OpInfo;
+extern const OpInfo op_info[OP_COUNT];
+Op op_find(const char *name);                                     // OP_none when there is none
+SplitKind op_split(Op op, uint32_t i);                            // of the i-th dim in brackets (dims, then to)
+
+struct Node {
+  Op       op;
+  uint16_t nin, nout;
+  uint32_t in;                               // first operand in Fn.operand
+  ValId    out;                              // results are out, out+1, …
+  Attr     attr;
+  FnId     body;                             // composites
+  Span     loc;                              // the model line; never 0
+  NodeId   fwd;                              // backward and recompute nodes: the forward node, in the same function
+  Str      why;                              // pass and reason: "autodiff: gradient of gelu"; never 0
+  Str      path;                             // instance path: "h.3.attn" ("" at the top); the parameters' names begin so
+  uint32_t layer;                            // 1 + index of the outermost repeat's iteration; 0: outside
+};
+
+typedef struct { TypeId type; NodeId def; Str name; } Value;      // def 0: an argument; name: the user's, or 0
+
+// A function. Ids of values and nodes begin with 1 and are dense, in the order of definition: arguments first.
+struct Fn {
+  Module *module;
+  Str name;                                  // forward eval logits prologue micro update, or "layernorm.3" (a body)
+  bool is_body;
+  Op   body_of;                              // bodies: the composite
+  VEC(Node)  node;                           // [0] is unused
+  VEC(Value) val;                            // [0] is unused
+  VEC(ValId) operand;                        // pool of all nodes' operands
+  VEC(ValId) arg, ret;
+  VEC(Str)   ret_name;                       // beside ret; a body's are ""
+};
+
+// ---- state --------------------------------------------------------------------------------------------------------
+typedef enum { VAR_param, VAR_copy, VAR_grad, VAR_moment, VAR_scalar, VAR_COUNT } VarKind;
+typedef enum { INIT_zeros, INIT_ones, INIT_normal, INIT_uniform, INIT_COUNT } InitKind;
+
+typedef struct {
+  Str     name;                              // a parameter's path, with holes: "h.0.attn.c_attn.weight", "experts.{expert}.w2.weight"
+                                             // others: NAME:copy NAME:grad NAME:exp_avg NAME:exp_avg_sq, scalars "$lr"
+  TypeId  type;
+  VarKind kind;
+  VarId   of;                                // copies, gradients, moments: the parameter
+  InitKind init; double a, b;                // normal(0, a) · uniform(a, b)
+  bool    decay;                             // parameters: weight decay applies
+  uint8_t axis[MAX_DIMS];                    // parameters: which axis of the checkpoint tensor each dim belongs to, from 0,
+                                             // ascending: [embed, (qkv, heads, hd)] has 0 1 1 1 and is stored [embed, 3·heads·hd]
+  Span    loc;
+  Str     why;                               // "gpt2.mt: param" or the pass that made it
+} Var;
+
+// ---- settings: what precision, parallel and train say, after every override -----------------------------------------
+typedef enum { SET_num, SET_word, SET_bool, SET_call } SettingKind;
+typedef struct Setting Setting;
+struct Setting {
+  Str path;                                  // "train.optimizer"; an argument of a call: its name ("" when positional)
+  SettingKind kind;
+  double num;                                // SET_num, SET_bool
+  Str word;                                  // SET_word, and the callee of SET_call
+  uint32_t narg; Setting *arg;               // SET_call
+  Span loc;
+};
+
+typedef struct {                             // an output of the model
+  Str    name;
+  double coef;                               // its factor in the objective; 0: not in it
+  bool   per_step;                           // linear in stepmeans: adds up over microbatches; else averaged over them
+  Span   loc;
+} Output;
+
+struct Module {
+  Arena  *arena;
+  Intern *in;
+  Diag   *diag;
+  VEC(Dim)     dim;                          // [0] of each table is unused, but for axis and rule
+  VEC(Type)    type;
+  VEC(Var)     var;
+  VEC(Fn *)    fn;
+  VEC(Axis)    axis;                         // pp dp ep cp tp
+  VEC(MapRule) rule;
+  VEC(Setting) set;
+  VEC(Output)  output;
+  Map dim_by_name, var_by_name, fn_by_name, type_by_hash; // Str or hash -> id
+};
+
+// ---- building -----------------------------------------------------------------------------------------------------
+Module *module_create(Arena *a, Intern *in, Diag *d);             // a mesh without axes, empty tables
+DimId   dim_add(Module *m, Dim d);                                // name must be new (dim_find); root 0: itself
+DimId   dim_find(const Module *m, Str name);
+int     axis_find(const Module *m, Str name);                     // -1 when there is none
+TypeId  type_intern(Module *m, Type t);
+TypeId  type_make(Module *m, DType dtype, const DimId *dims, uint32_t n);          // whole on every rank
+VarId   var_add(Module *m, Var v);                                // name must be new
+VarId   var_find(const Module *m, Str name);
+Fn     *fn_create(Module *m, Str name);                           // appended; name must be new (fn_replace to exchange)
+Fn     *fn_find(const Module *m, Str name);
+void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
+FnId    fn_id(const Fn *f);
+
+// Where new nodes go and what they carry; copied freely.
+typedef struct { Fn *fn; Span loc; Str why, path; NodeId fwd; uint32_t layer; } Build;
+ValId ir_arg(Fn *f, TypeId t, Str name);                          // before the first node
+void  ir_return(Fn *f, ValId v, Str name);
+// Adds a node; result types from the op's shape rule. Returns the first result, or 0 for an op without results.
+// A violated rule is a bug(): check user text before.
+ValId ir_add(Build *b, Op op, const ValId *in, uint32_t nin, Attr at);
+// The same with the results' types given: any order of the dims the rule finds, and the dtype where the op leaves it open.
+ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout, FnId body);
+// Copies node n of function `from` into b->fn with operands in[]; keeps its attributes, line, why, path, layer and body.
+ValId ir_copy(Build *b, const Fn *from, NodeId n, const ValId *in);
+Build build_like(Fn *f, const Fn *from, NodeId n);                // a Build that carries what node n of from carries
+
+// Common shapes of node, for rules and passes.
+ValId ir_const(Build *b, double num, DType dtype);
+ValId ir_unary(Build *b, Op op, ValId a);
+ValId ir_binary(Build *b, Op op, ValId x, ValId y);
+ValId ir_select(Build *b, ValId c, ValId x, ValId y);
+ValId ir_cast(Build *b, ValId a, DType dtype);                    // a itself when it has that dtype
+ValId ir_read_var(Build *b, VarId v);
+void  ir_write_var(Build *b, VarId v, ValId x);
+ValId ir_dims(Build *b, Op op, ValId a, const DimId *dims, uint32_t n);            // sum, reduce_max, expand, …; a itself when n = 0
+ValId ir_dot(Build *b, ValId x, ValId y, const DimId *dims, uint32_t n);
+
+// ---- reading ------------------------------------------------------------------------------------------------------
+static inline const Node *fn_node(const Fn *f, NodeId n) { return &f->node.at[n]; }
+static inline const ValId *node_in(const Fn *f, const Node *n) { return f->operand.at + n->in; }
+static inline const Type *val_type(const Fn *f, ValId v) { return &f->module->type.at[f->val.at[v].type]; }
+static inline const Dim *dim_of(const Module *m, DimId d) { return &m->dim.at[d]; }
+static inline bool op_has(Op op, unsigned flag) { return (op_info[op].flags & flag) != 0; }
+
+int     type_pos(const Type *t, DimId d);                         // position of d, or -1
+bool    type_is_float(const Type *t);                             // with DT_float
+int64_t split_ways(const Module *m, Split s);                     // product of its axes' sizes
+int64_t type_local(const Module *m, const Type *t, uint32_t i);   // stored entries of dim i on one rank
+int64_t type_count(const Module *m, const Type *t);               // stored entries on one rank; -1 when past 2^62
+int64_t type_bytes(const Module *m, const Type *t);               // of those, in storage; -1 when past 2^62
+uint8_t split_mask(Split s);                                      // the axes in it
+Split   split_push(Split s, uint32_t axis);                       // one axis more, the fastest
+const Setting *setting_find(const Module *m, const char *path);   // 0 when it is not set
+const Setting *setting_arg(const Setting *call, const char *name);// of a SET_call; 0 when absent
+double  setting_num(const Module *m, const char *path, double otherwise); // also "train.optimizer.lr"
+Str     setting_word(const Module *m, const char *path, const char *otherwise); // of a call: the callee
+
+// The type the op's rule gives its results. False: why says what is wrong ("operand 2 has kseq, which …").
+// Types given by a builder or a text must have the same set of dims; see shape.c for the dtypes an op leaves open.
+bool shape_infer(Module *m, const Fn *f, const Node *n, TypeId *out, Text *why);
+
+// ---- text (print.c, read.c), verifier, graphviz -----------------------------------------------------------------------
+void    ir_print(Text *t, const Module *m);                       // parses back to the same bytes
+void    ir_print_fn(Text *t, const Fn *f);
+void    ir_print_type(Text *t, const Module *m, TypeId type);     // bf16[batch|dp, seq|tp, embed] sum(tp)
+Module *ir_parse(Arena *a, Intern *in, Diag *d, uint16_t source);  // 0 after errors (printed)
+bool    ir_verify(const Module *m, const char *after);            // after: the pass; prints what is wrong; never changes m
+typedef struct { const char *fn; int layer; bool unfold; } DotOptions; // fn 0: all; layer -1: all, repeated ones folded
+void    ir_dot_print(Text *t, const Module *m, DotOptions o);
+#endif
