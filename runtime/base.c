@@ -247,14 +247,32 @@ Str nearest(const char *word, const Str *words, size_t n) {
 // ---- the world's failures ---------------------------------------------------------------------------------------
 const char *program_name = "mt";
 
+// Names out of files reach messages: a control byte in one must not reach the terminal.
+static void put_plain(const char *s, FILE *to) {
+  for (; *s; s++)
+    if (((unsigned char)*s < 0x20 && *s != '\n' && *s != '\t') || *s == 0x7f) fprintf(to, "\\x%02x", (unsigned char)*s);
+    else putc(*s, to);
+}
+
 Status fail(Status code, const char *fmt, ...) {
+  char few[512], *all = few;
   va_list args;
   va_start(args, fmt);
-  fflush(stdout);
-  fprintf(stderr, "%s: ", program_name);
-  vfprintf(stderr, fmt, args);
-  fputc('\n', stderr);
+  int n = vsnprintf(few, sizeof few, fmt, args);
   va_end(args);
+  if (n >= (int)sizeof few && (all = malloc((size_t)n + 1))) {
+    va_start(args, fmt);
+    vsnprintf(all, (size_t)n + 1, fmt, args);
+    va_end(args);
+  }
+  if (!all) all = few;
+  fflush(stdout);
+  flockfile(stderr);
+  fprintf(stderr, "%s: ", program_name);
+  put_plain(all, stderr);
+  fputc('\n', stderr);
+  funlockfile(stderr);
+  if (all != few) free(all);
   return code;
 }
 
@@ -275,7 +293,7 @@ static Status cannot_open(const char *path, int e) {
 }
 
 Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *n) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);           // a FIFO must not hang us
   if (fd < 0) return cannot_open(path, errno);
   struct stat st;
   if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {

@@ -1,0 +1,19 @@
+// file.h -- data and state on disk: reads and writes that are whole or say why, folders, and what makes them last.
+#ifndef MT_FILE_H
+#define MT_FILE_H
+#include "runtime/base.h"
+
+Status file_open(const char *path, int *fd, int64_t *size);       // to read; regular files only
+Status file_open_in(const char *folder, const char *name, int *fd, int64_t *size);   // the same; name is no path and no link
+Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n);          // all n bytes
+Status file_create(const char *path, int *fd);                    // to read and write; empty
+Status file_reserve(int fd, const char *path, int64_t size);      // sets the size; says early that the disk is full
+Status file_pwrite(int fd, const char *path, int64_t at, const void *p, size_t n);   // all n bytes
+Status file_finish(int fd, const char *path);                     // fsync and close
+Status file_fail(int e, const char *doing, const char *path);     // errno as a message and an exit code
+
+Status folder_make(const char *path);                             // with its parents; one that exists is right
+Status folder_sync(const char *path);                             // its entries last
+Status folder_sync_of(const char *path);                          // the folder that holds path
+Status folder_remove(const char *path);                           // with the files in it, no folders in it
+#endif

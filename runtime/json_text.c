@@ -1,0 +1,59 @@
+// json_text.c -- see json_text.h.
+#include "runtime/json_text.h"
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+// Length of the UTF-8 character at s, 0 when there is none (overlong forms, surrogates and values past 10ffff too).
+static size_t utf8_length(const unsigned char *s) {
+  if (s[0] < 0x80) return 1;
+  size_t n = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;                          // also at the end of the text
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return n;
+}
+
+void text_json(Text *t, const char *s) {
+  text_add(t, "\"", 1);
+  for (const unsigned char *p = (const unsigned char *)s; *p;) {
+    size_t n = utf8_length(p);
+    if (!n) text_puts(t, "\\ufffd"), n = 1;
+    else if (*p == '"' || *p == '\\') text_printf(t, "\\%c", *p);
+    else if (*p == '\n') text_puts(t, "\\n");
+    else if (*p == '\t') text_puts(t, "\\t");
+    else if (*p < 0x20 || *p == 0x7f) text_printf(t, "\\u%04x", *p);
+    else text_add(t, (const char *)p, n);
+    p += n;
+  }
+  text_add(t, "\"", 1);
+}
+
+void text_json_number(Text *t, double v) {
+  if (isfinite(v)) text_printf(t, "%.17g", v);
+  else text_puts(t, "null");
+}
+
+static int nesting(const char *s, size_t n) {
+  int depth = 0, most = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < n; i++) {
+    if (quoted && s[i] == '\\') i++;
+    else if (s[i] == '"') quoted = !quoted;
+    else if (!quoted && (s[i] == '{' || s[i] == '[')) depth++, most = MAX(most, depth);
+    else if (!quoted && (s[i] == '}' || s[i] == ']')) depth--;
+  }
+  return most;
+}
+
+Status json_read(const char *what, const char *text, size_t n, int depth, struct json_t **object) {
+  json_error_t e;
+  *object = 0;
+  if (!n || text[0] != '{') return fail(EXIT_INPUT, "%s: not a JSON object (the first byte must be '{')", what);
+  if (nesting(text, n) > depth) return fail(EXIT_INPUT, "%s: JSON nested more than %d deep", what, depth);
+  json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+  if (!j) return fail(EXIT_INPUT, "%s: JSON, line %d, byte %d: %s", what, e.line, e.position, e.text);
+  *object = j;
+  return 0;
+}
