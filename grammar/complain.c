@@ -1,0 +1,156 @@
+// complain.c -- one readable message per mistake. What the parser did not expect is seldom what is wrong, so the usual
+// mistakes are told by name; ERRORS.md explains each code.
+#include "grammar/parse.h"
+#include "grammar/mt.tab.h"
+#include <string.h>
+
+const char *excerpt(Parse *p, const char *s, size_t n) {
+  enum { LONG = 40 };
+  size_t k = MIN(n, (size_t)LONG);
+  while (k < n && k && ((unsigned char)s[k] & 0xc0) == 0x80) k--;
+  char *copy = arena_printf(p->arena, "%.*s%s", (int)k, s, k < n ? "…" : "");
+  for (size_t i = 0; i < k; i++)
+    if ((unsigned char)copy[i] < 32 || copy[i] == 127) copy[i] = '?';
+  return copy;
+}
+
+void scan_error(Parse *p, Span at, const char *code, const char *fmt, ...) {
+  if (p->bad_line == at.line) return;
+  p->bad_line = at.line;
+  va_list args;
+  va_start(args, fmt);
+  diag_error(p->diag, at, code, "%s", arena_vprintf(p->arena, fmt, args));
+  va_end(args);
+}
+
+void nest_error(Parse *p, Span at) {
+  Span in = p->deep;
+  if (in.line && (at.line < in.line || (at.line == in.line && at.col <= in.col))) return;      // around the one said
+  p->deep = at;
+  diag_error(p->diag, at, "MT0109", "nested too deeply (%d levels); give parts of it names", AST_HEIGHT);
+}
+
+// ---- brackets ---------------------------------------------------------------------------------------------------
+static bool may_say(Parse *p) {                                   // the statement has no error yet
+  p->said = true;
+  return !p->quiet && p->errors_before == p->diag->errors;
+}
+
+void lose_brackets(Parse *p) {
+  uint32_t n = p->open.n;
+  while (n && p->open.at[n - 1].bracket != '{') n--;
+  Open lost = p->open.at[n];
+  if (may_say(p)) diag_error(p->diag, lost.span, "MT0102", "'%c' is not closed", lost.bracket);
+  p->open.n = n;
+}
+
+void close_bracket(Parse *p, const Token *t) {
+  char c = (char)t->kind, opener = c == ')' ? '(' : c == ']' ? '[' : '{';
+  if (p->open.n && p->open.at[p->open.n - 1].bracket == opener) {
+    p->open.n--;
+    return;
+  }
+  if (!p->open.n || !in_bracket(p)) {
+    if (may_say(p)) diag_error(p->diag, t->span, "MT0107", "'%c' closes nothing", c);
+    if (!p->open.n) p->quiet = true;
+    return;
+  }
+  Open other = p->open.at[--p->open.n];
+  if (may_say(p)) diag_error(p->diag, other.span, "MT0102", "'%c' is not closed before the '%c' of %u:%u", other.bracket, c, t->span.line, t->span.col);
+  if (in_bracket(p)) p->open.n--;                                 // the one it was meant for
+}
+
+// ---- what the parser refuses ---------------------------------------------------------------------------------------
+typedef struct { const char *const *name; int n; } Wants;
+
+static bool wants(Wants w, const char *name) {
+  for (int i = 0; i < w.n; i++)
+    if (!strcmp(w.name[i], name)) return true;
+  return false;
+}
+
+static bool is_among(const char *name, const char *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(name, list[i])) return true;
+  return false;
+}
+
+static const char *const value_starts[] = {"a name", "a number", "a string", "a dtype", "true or false", "'not'", "'-'", "'('"};
+static const char *const after_value[] = {"'and'", "'or'", "'=='", "'!='", "'<'", "'>'", "'<='", "'>='", "'+'", "'-'", "'*'",
+                                          "'/'", "'%'", "'^'", "'@'", "'@['", "'as'", "'('", "'['"};
+
+static bool is_comparison(int token) {
+  return token == EQ || token == NE || token == LE || token == GE || token == '<' || token == '>';
+}
+
+// The last token, as a message names it.
+static const char *found(Parse *p) {
+  const Token *t = &p->last;
+  if (t->kind == END && !t->n) return p->start == START_text ? "end of the line" : "end";
+  if (!t->kind) return "end of the text";
+  return arena_printf(p->arena, "'%s'", excerpt(p, p->text.text + t->at, t->n));
+}
+
+static void item_error(Parse *p, Span at) {
+  const Token *t = &p->last;
+  Str list[WORD_COUNT];
+  size_t n = 0;
+  for (size_t i = 0; i < WORD_COUNT; i++)
+    if (words[i].class == WORD_item || words[i].class == WORD_top) list[n++] = words[i].word;
+  Str near = t->kind == NAME ? nearest(t->value.text, list, n) : 0;
+  const char *mean = near && strcmp(near, t->value.text) ? arena_printf(p->arena, " (did you mean '%s'?)", near) : "";
+  diag_error(p->diag, at, "MT0108",
+             "expected import, config, preset, dim, fn, block, model, precision, parallel or train here%s", mean);
+  if (near && !*mean) diag_note(p->diag, "'%s' opens an item only in column 1", near);
+}
+
+static void note_form(Parse *p, Wants w) {
+  const Word *first = word_of(p->first.kind);
+  if (p->last.kind == '?') diag_note(p->diag, "a choice is written if c { … } else { … }, or select(c, a, b) for tensors");
+  else if (p->last.kind == ARROW && wants(w, "')'"))
+    diag_note(p->diag, "dims are named in brackets before the arguments: rename[seq -> kseq](x)");
+  else if (p->last.kind == DOTTED && wants(w, "a string"))
+    diag_note(p->diag, "a path with dots is a string: as \"h.{i}\"");
+  else if (first && *first->form) diag_note(p->diag, "it is written like this: %s", first->form);
+}
+
+static void plain_error(Parse *p, Span at, Wants w) {
+  bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
+  Text list;
+  text_init(&list, p->arena);
+  text_puts(&list, value ? "a value" : "");
+  int n = value;
+  for (int i = 0; i < w.n; i++) {
+    const char *name = w.name[i];
+    if (value && is_among(name, value_starts, COUNT(value_starts))) continue;
+    if (ops && is_among(name, after_value, COUNT(after_value))) continue;
+    bool end = !strcmp(name, "the end of the line");
+    if (end && w.n > 8 && !ops) continue;                         // an empty statement, no help
+    text_printf(&list, "%s%s", n++ ? " or " : "", end && p->start != START_text ? "the end" : name);
+  }
+  if (n && n <= 6) diag_error(p->diag, at, "MT0100", "unexpected %s, expected %s", found(p), list.s);
+  else diag_error(p->diag, at, "MT0100", "unexpected %s", found(p));
+  if (!value && !ops) note_form(p, w);
+  else if (p->last.kind == '?' || p->last.kind == ARROW) note_form(p, w);
+}
+
+void syntax_error(Parse *p, Span at, const char *const *expected, int n) {
+  if (p->said || p->quiet || p->bad_line == at.line) return;
+  Wants w = {expected, n};
+  const Token *t = &p->last;
+  const Word *word = word_of(t->kind);
+  bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
+  bool items = wants(w, "'config'") && wants(w, "'train'");
+  if (in_bracket(p) && t->fresh && t->span.col <= p->first.span.col && (wants(w, "')'") || wants(w, "']'")))
+    lose_brackets(p);                                             // the next statement, not a part of this one
+  else if (t->kind == ELSE && !value) diag_error(p->diag, at, "MT0103", "'else' follows no if");
+  else if (items) item_error(p, at);
+  else if (word && wants(w, "a name") && !(value && (word->class == WORD_clause || word->class == WORD_operator)))
+    diag_error(p->diag, at, "MT0104", "%s is a word of the language; choose another name", found(p));
+  else if (t->kind == EQ && wants(w, "'='")) diag_error(p->diag, at, "MT0105", "'==' compares; '=' names a value");
+  else if (t->kind == '=' && ops) diag_error(p->diag, at, "MT0105", "'=' names a value; '==' compares");
+  else if (is_comparison(t->kind) && ops)
+    diag_error(p->diag, at, "MT0106", "comparisons do not chain; write 'a < b and b < c'");
+  else plain_error(p, at, w);
+  if (!p->open.n) p->quiet = true;
+}

@@ -1,0 +1,94 @@
+// parse.c -- the ways into the grammar: sees that the source is a text, runs the parser, hands out the tree.
+#include "grammar/parse.h"
+#include "grammar/mt.tab.h"
+#include <string.h>
+
+// ---- building -------------------------------------------------------------------------------------------------
+Node *push(Parse *p, Node *list, Node *kid) {
+  if (kid->height >= AST_HEIGHT) {
+    nest_error(p, kid->span);
+    kid = ast_node(p->arena, N_none, kid->span, 0);
+  }
+  return ast_push(p->arena, list, kid);
+}
+
+Node *tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
+  Node *node = ast_node(p->arena, kind, span, text);
+  va_list kids;
+  va_start(kids, n);
+  for (int i = 0; i < n; i++) push(p, node, va_arg(kids, Node *));
+  va_end(kids);
+  return node;
+}
+
+// ---- is it a text? ----------------------------------------------------------------------------------------------
+// The bytes of the UTF-8 character at s, of which n follow; 0 when it is none.
+static size_t utf8_length(const unsigned char *s, size_t n) {
+  size_t k = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  if (k > n) return 0;
+  for (size_t i = 1; i < k; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90)) return 0;      // overlong
+  if ((*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f)) return 0;      // surrogates; past U+10FFFF
+  return k;
+}
+
+static bool is_text(Parse *p) {
+  enum { LIMIT = 1 << 28 };
+  Source *text = &p->diag->source.at[p->source];
+  Span at = {.file = p->source};
+  if (text->n > LIMIT) {
+    diag_error(p->diag, at, "MT0008", "%zu bytes; a text has at most %d", text->n, LIMIT);
+    return false;
+  }
+  if (!text->line && text->n >= 3 && !memcmp(text->text, "\xef\xbb\xbf", 3)) text->text += 3, text->n -= 3;   // no part of it
+  at.line = at.end_line = at.col = 1;
+  const unsigned char *s = (const unsigned char *)text->text;
+  for (size_t i = 0, k; i < text->n; i += k, at.col++) {
+    const char *what = 0;
+    k = utf8_length(s + i, text->n - i);
+    if (!k) what = "this is not UTF-8";
+    else if (!s[i]) what = "a text does not hold a byte 0";
+    else if (s[i] == '\r' && (i + 1 == text->n || s[i + 1] != '\n')) what = "a lone carriage return; lines end with LF or CR LF";
+    if (what) {
+      at.end_col = (uint16_t)MIN(at.col, UINT16_MAX);
+      diag_error(p->diag, at, "MT0008", "byte 0x%02x: %s", s[i], what);
+      return false;
+    }
+    if (s[i] == '\n') at.line++, at.end_line++, at.col = 0;
+  }
+  return true;
+}
+
+// ---- the ways in --------------------------------------------------------------------------------------------------
+static Node *run(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
+  if (!source || source >= d->source.n) bug("parse: there is no source %u", source);
+  Parse p = {.arena = a, .in = in, .diag = d, .source = source, .start = start, .line = 1, .col = 1};
+  if (!is_text(&p)) return 0;
+  p.text = d->source.at[source];
+  map_init(&p.words, a);
+  for (size_t i = 0; i < WORD_COUNT; i++) map_put(&p.words, key_of(intern(in, words[i].word)), i);
+  scan_start(&p);
+  mt_parse(&p);
+  scan_finish(&p);
+  return p.root;
+}
+
+static Node *run_whole(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
+  uint32_t before = d->errors;
+  Node *root = run(a, in, d, source, start);
+  return d->errors > before ? 0 : root;
+}
+
+Node *parse(Arena *a, Intern *in, Diag *d, uint16_t source) {
+  Node *root = run(a, in, d, source, START_text);
+  return root ? root : ast_node(a, N_list, (Span){.file = source}, 0);
+}
+
+Node *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_setting); }
+
+Node *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_values); }
+
+Node *parse_map(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_map); }
+
+Node *parse_mesh(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_mesh); }

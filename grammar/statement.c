@@ -1,0 +1,132 @@
+// statement.c -- where statements end, and what a word that opens an item closes.
+//
+// A newline ends a statement when the token before it can end one, no ( or [ is open, and the token after it cannot
+// continue one. No statement starts with a token that can continue one (there are no expression statements), so a
+// long line may break on either side of an operator. A word in column 1 that opens an item closes all that is open.
+#include "grammar/parse.h"
+#include "grammar/mt.tab.h"
+#include <string.h>
+
+const Word words[WORD_COUNT] = {
+#define X(token, word, class, form) {token, word, WORD_##class, form},
+#include "grammar/keywords.def"
+#undef X
+};
+
+const Word *word_of(int token) {
+  for (size_t i = 0; i < WORD_COUNT; i++)
+    if (words[i].token == token) return &words[i];
+  return 0;
+}
+
+static WordClass class_of(int token) {
+  const Word *w = token < 256 ? 0 : word_of(token);
+  return w ? w->class : WORD_none;
+}
+
+static bool is_one_of(int token, const char *chars) { return token > 0 && token < 256 && strchr(chars, token); }
+
+static bool can_end(int token) {
+  switch (token) {
+  case NAME: case DOTTED: case NUM: case STRING: case BOOL: case DTYPE: return true;
+  default: return is_one_of(token, ")]}");
+  }
+}
+
+static bool can_continue(int token) {
+  switch (token) {
+  case ARROW: case ELSE: case AS: case PAD: case AND: case OR: case EQ: case NE: case LE: case GE: case AT_OPEN:
+    return true;
+  default: return is_one_of(token, "=,:~+-*/%^@<>?)]{");
+  }
+}
+
+static bool opens_statement(int token) { return class_of(token) == WORD_statement || token == DIM; }
+
+bool in_bracket(const Parse *p) { return p->open.n && p->open.at[p->open.n - 1].bracket != '{'; }
+
+static bool opens_item(const Parse *p, const Token *t) {
+  WordClass c = class_of(t->kind);
+  return p->start == START_text && t->span.col == 1 && (c == WORD_item || c == WORD_top);
+}
+
+static void look_ahead(Parse *p) {
+  if (p->have_ahead) return;
+  Token *t = &p->ahead;
+  *t = (Token){0};
+  t->kind = mt_scan(&t->value, &t->span, p->scanner);
+  t->at = p->token, t->n = p->at - p->token;
+  if (!t->kind) t->span = span_here(p), t->n = 0;
+  t->fresh = !t->kind || t->span.line > p->last.span.end_line;
+  p->have_ahead = true;
+}
+
+static void note_start(Parse *p, const Token *t) {
+  int last = p->last.kind;
+  if (last && last != END && last != CUT && !is_one_of(last, "{}")) return;
+  if (t->kind != END) p->first = *t, p->errors_before = p->diag->errors;
+}
+
+// Hands out a token that is not in the text, behind the last one.
+static int insert(Parse *p, Span *at, int kind) {
+  *at = span_after(p->last.span);
+  if (kind == END && !p->open.n) p->in_item = false;
+  p->last.kind = kind, p->last.n = 0, p->last.fresh = false;
+  return kind;
+}
+
+static bool ended(const Parse *p) {                       // nothing waits for an end
+  return !p->last.kind || p->last.kind == END || p->last.kind == CUT || is_one_of(p->last.kind, "{");
+}
+
+static void keep_brackets(Parse *p, const Token *t) {
+  switch (t->kind) {
+  case '(': case '{': vec_push(p->arena, &p->open, (Open){(char)t->kind, t->span}); break;
+  case '[': case AT_OPEN: vec_push(p->arena, &p->open, (Open){'[', t->span}); break;
+  case ')': case ']': case '}': close_bracket(p, t); break;
+  }
+}
+
+int mt_lex(Value *v, Span *at, Parse *p) {
+  p->said = false;
+  if (!p->started) {
+    p->started = true;
+    return p->start;
+  }
+  look_ahead(p);
+  Token *t = &p->ahead;
+  bool item = opens_item(p, t), brace = t->kind == '{' || t->kind == '}';
+  if (in_bracket(p) && (item || !t->kind || brace || (t->fresh && opens_statement(t->kind)))) {
+    lose_brackets(p);
+    if (t->kind != '{') return insert(p, at, END);
+  }
+  if (item || !t->kind) {
+    if (p->open.n) {
+      if (!p->cutting) {
+        Span open = p->open.at[p->open.n - 1].span;
+        p->cutting = true;
+        if (t->kind) diag_error(p->diag, t->span, "MT0101", "'{' of %u:%u is not closed before this", open.line, open.col);
+        else diag_error(p->diag, open, "MT0101", "'{' is not closed");
+      }
+      p->said = true;
+      if (!ended(p)) return insert(p, at, END);
+      p->open.n--;
+      return insert(p, at, CUT);
+    }
+    p->cutting = false;
+    if (!ended(p) && p->last.kind != '}') return insert(p, at, END);
+  } else if (!in_bracket(p) && !ended(p)) {
+    if (t->fresh && p->last.kind != ELSE && p->last.kind != '}' && opens_statement(t->kind)) return insert(p, at, END);
+    if (t->fresh && can_end(p->last.kind) && !can_continue(t->kind)) return insert(p, at, END);
+    if (t->kind == '}') return insert(p, at, END);
+  }
+  note_start(p, t);
+  if (item) p->in_item = true, p->quiet = false;
+  if (t->kind == '{' && !p->open.n && p->in_item) p->quiet = false;
+  keep_brackets(p, t);
+  if (!p->open.n && (t->kind == '}' || t->kind == END)) p->in_item = false;
+  p->have_ahead = false;
+  p->last = *t;
+  *v = t->value, *at = t->span;
+  return t->kind;
+}
