@@ -63,6 +63,7 @@ static void say_line(Diag *d, Source *s, Span at, const char *tint) {
   say(d, t.s);
 }
 
+PRINTF(6, 0)
 static void message(Diag *d, Span at, const char *kind, const char *code, const char *tint, const char *fmt, va_list args) {
   Text t;
   text_init(&t, d->arena);
