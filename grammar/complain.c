@@ -86,8 +86,7 @@ static bool is_comparison(int token) {
 // The last token, as a message names it.
 static const char *found(Parse *p) {
   const Token *t = &p->last;
-  if (t->kind == END && !t->n) return p->start == START_text ? "end of the line" : "end";
-  if (!t->kind) return "end of the text";
+  if (!t->n) return p->start != START_text ? "end" : t->kind ? "end of the line" : "end of the text";
   return arena_printf(p->arena, "'%s'", excerpt(p, p->text.text + t->at, t->n));
 }
 
