@@ -223,6 +223,9 @@ Str     setting_word(const Module *m, const char *path, const char *otherwise); 
 // The type the op's rule gives its results. False: why says what is wrong ("operand 2 has kseq, which …").
 // Types given by a builder or a text must have the same set of dims; see shape.c for the dtypes an op leaves open.
 bool shape_infer(Module *m, const Fn *f, const Node *n, TypeId *out, Text *why);
+// Whether a result may have type `given` where the rule finds `found`: any order of the dims, the dtype that const, cast
+// and random leave open, random's dims, any split of dims that the op makes (index, random, expand, scatter; reshard: all).
+bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why);
 
 // ---- text (print.c, read.c), verifier, graphviz -----------------------------------------------------------------------
 void    ir_print(Text *t, const Module *m);                       // parses back to the same bytes

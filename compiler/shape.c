@@ -236,6 +236,11 @@ static bool shape_expand(const Rule *r) {
   return give(r, 0, t);
 }
 
+// a dim whose order another dim does not have cannot be split while it turns into that
+static bool ordered_alike(const Rule *r, const Type *t, DimId a, DimId b) {
+  return dim_of(r->m, dim_of(r->m, a)->root)->zigzag == dim_of(r->m, dim_of(r->m, b)->root)->zigzag || whole(r, t, a);
+}
+
 static bool shape_rename(const Rule *r) {
   const Attr *at = &r->n->attr;
   Type t = *operand(r, 0);
@@ -244,6 +249,7 @@ static bool shape_rename(const Rule *r) {
   for (uint32_t i = 0; i < at->ndims; i++) {
     const Dim *a = dim_of(r->m, at->dims[i]), *b = dim_of(r->m, at->to[i]);
     if (a->extent != b->extent || a->size != b->size) return no(r, "%s is %lld, %s is %lld", a->name, (long long)a->extent, b->name, (long long)b->extent);
+    if (!ordered_alike(r, operand(r, 0), at->dims[i], at->to[i])) return false;
     t.dim[type_pos(operand(r, 0), at->dims[i])] = at->to[i];
   }
   for (int i = 0; i < t.ndim; i++)
@@ -264,7 +270,9 @@ static bool shape_split(const Rule *r) {
   const Attr *at = &r->n->attr;
   const Type *a = operand(r, 0);
   if (at->ndims != 1 || !at->nto) return no(r, "split takes one dim and its parts");
-  if (!has_dims(r, a) || !factors(r, at->dims[0], at->to, at->nto)) return false;
+  if (!has_dims(r, a) || !factors(r, at->dims[0], at->to, at->nto) || !ordered_alike(r, a, at->dims[0], at->to[0])) return false;
+  int split = type_pos(a, at->dims[0]);
+  if (dim_of(r->m, at->to[0])->size % split_ways(r->m, a->split[split])) return no(r, "%s is split into more pieces than %s has", dim_name(r, at->dims[0]), dim_name(r, at->to[0]));
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++)
     if (a->dim[i] != at->dims[0]) {
@@ -279,7 +287,7 @@ static bool shape_merge(const Rule *r) {
   const Attr *at = &r->n->attr;
   const Type *a = operand(r, 0);
   if (at->nto != 1 || !at->ndims) return no(r, "merge takes the parts and one dim");
-  if (!has_dims(r, a) || !factors(r, at->to[0], at->dims, at->ndims)) return false;
+  if (!has_dims(r, a) || !factors(r, at->to[0], at->dims, at->ndims) || !ordered_alike(r, a, at->dims[0], at->to[0])) return false;
   for (uint32_t i = 1; i < at->ndims; i++)
     if (!whole(r, a, at->dims[i])) return false;
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
@@ -406,11 +414,14 @@ static bool shape_body(const Rule *r) {
 }
 
 // ---- collectives --------------------------------------------------------------------------------------------------
-static Split split_without(Split s, uint8_t axes) {
+// s without its fastest axes, which are `axes`; false when those are not its fastest
+static bool split_drop(Split *s, uint8_t axes) {
   Split left = 0;
-  for (; s; s >>= 4)
-    if (!(axes >> ((s & 15) - 1) & 1)) left = split_push(left, (s & 15u) - 1);
-  return left;
+  for (uint8_t rest = split_mask(*s); rest != axes && *s; *s >>= 4)
+    left = split_push(left, (*s & 15u) - 1), rest &= (uint8_t)~(1u << ((*s & 15) - 1));
+  bool ok = split_mask(*s) == axes && axes;
+  *s = left;
+  return ok;
 }
 static Split split_with(Split s, uint8_t axes) {
   for (uint32_t i = 0; i < MAX_AXES; i++)
@@ -443,9 +454,7 @@ static bool shape_all_gather(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
   if (!one_dim(r, &t, &at)) return false;
-  if ((split_mask(t.split[at]) & r->n->attr.axes) != r->n->attr.axes) return no(r, "the dim is not split by these axes");
-  t.split[at] = split_without(t.split[at], r->n->attr.axes);
-  return give(r, 0, t);
+  return split_drop(&t.split[at], r->n->attr.axes) ? give(r, 0, t) : no(r, "these axes are not the last that split the dim");
 }
 static bool shape_all_to_all(const Rule *r) {
   Type t = *operand(r, 0);
@@ -453,8 +462,7 @@ static bool shape_all_to_all(const Rule *r) {
   if (!one_dim(r, &t, &at)) return false;
   int to = r->n->attr.nto ? type_pos(&t, r->n->attr.to[0]) : -1;
   if (to < 0) return no(r, "the operand lacks the dim");
-  if ((split_mask(t.split[at]) & r->n->attr.axes) != r->n->attr.axes) return no(r, "the dim is not split by these axes");
-  t.split[at] = split_without(t.split[at], r->n->attr.axes);
+  if (to == at || !split_drop(&t.split[at], r->n->attr.axes)) return no(r, "these axes are not the last that split the dim");
   t.split[to] = split_with(t.split[to], r->n->attr.axes);
   return give(r, 0, t);
 }
@@ -468,7 +476,35 @@ static bool shape_take_shard(const Rule *r) {
   return give(r, 0, t);
 }
 
+static bool shape_reshard(const Rule *r) { return give(r, 0, *operand(r, 0)); } // the layout is the given type's
+
 // -------------------------------------------------------------------------------------------------------------------
+static bool makes_dim(const Node *n, DimId d) {
+  const Attr *at = &n->attr;
+  return n->op == OP_random || ((n->op == OP_index || n->op == OP_expand || n->op == OP_scatter) && has(at->dims, at->ndims, d));
+}
+
+bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why) {
+  const Type *a = &m->type.at[found], *b = &m->type.at[given];
+  Rule r = {.m = (Module *)(uintptr_t)m, .n = n, .why = why};
+  bool layout = n->op == OP_reshard;
+  uint8_t axes = b->pending_axes;
+  if (n->op != OP_const && n->op != OP_cast && n->op != OP_random && a->dtype != b->dtype)
+    return no(&r, "it is %s, not %s", dtype_name(a->dtype), dtype_name(b->dtype));
+  if (n->op != OP_random && a->ndim != b->ndim) return no(&r, "it has %d dims, not %d", a->ndim, b->ndim);
+  if (layout ? (b->pending_axes & ~a->pending_axes) != 0 : a->pending != b->pending || a->pending_axes != b->pending_axes)
+    return no(&r, layout ? "a value cannot become a pending sum" : "another sum is pending");
+  for (int i = 0; i < b->ndim; i++) {
+    int at = type_pos(a, b->dim[i]);
+    if (at < 0 && n->op != OP_random) return no(&r, "it has no %s", dim_name(&r, b->dim[i]));
+    if (split_mask(b->split[i]) & axes) return no(&r, "an axis is used twice");
+    axes |= split_mask(b->split[i]);
+    if (dim_of(m, b->dim[i])->size % split_ways(m, b->split[i])) return no(&r, "%s does not divide by the axes that split it", dim_name(&r, b->dim[i]));
+    if (!layout && !makes_dim(n, b->dim[i]) && a->split[at] != b->split[i]) return no(&r, "%s is split differently", dim_name(&r, b->dim[i]));
+  }
+  return true;
+}
+
 bool shape_infer(Module *m, const Fn *f, const Node *n, TypeId *out, Text *why) {
   Rule r = {m, f, n, out, why};
   switch (n->op) {
