@@ -90,31 +90,62 @@ static const char *found(Parse *p) {
   return arena_printf(p->arena, "'%s'", excerpt(p, p->text.text + t->at, t->n));
 }
 
-static void item_error(Parse *p, Span at) {
-  const Token *t = &p->last;
+// The first byte behind the last token that is no blank.
+static char next_char(const Parse *p) {
+  size_t i = p->last.at + p->last.n;
+  while (i < p->text.n && (p->text.text[i] == ' ' || p->text.text[i] == '\t')) i++;
+  return i < p->text.n ? p->text.text[i] : 0;
+}
+
+// The word of ours that a name stands for: a misspelt one, or one of another language. 0: none.
+static Str word_meant(Str name, bool (*fits)(WordClass)) {
+  static const struct { Str theirs, ours; } other[] = {
+    {"def", "fn"}, {"function", "fn"}, {"func", "fn"}, {"class", "block"}, {"layer", "block"}, {"include", "import"}, {"use", "import"},
+    {"for", "repeat"}, {"while", "repeat"}, {"loop", "repeat"}, {"elif", "else if"}, {"elsif", "else if"},
+  };
+  for (size_t i = 0; i < COUNT(other); i++)
+    if (!strcmp(name, other[i].theirs)) return other[i].ours;
   Str list[WORD_COUNT];
   size_t n = 0;
   for (size_t i = 0; i < WORD_COUNT; i++)
-    if (words[i].class == WORD_item || words[i].class == WORD_top) list[n++] = words[i].word;
-  Str near = t->kind == NAME ? nearest(t->value.text, list, n) : 0;
-  const char *mean = near && strcmp(near, t->value.text) ? arena_printf(p->arena, " (did you mean '%s'?)", near) : "";
-  diag_error(p->diag, at, "MT0108",
-             "expected import, config, preset, dim, fn, block, model, precision, parallel or train here%s", mean);
-  if (near && !*mean) diag_note(p->diag, "'%s' opens an item only in column 1", near);
+    if (fits(words[i].class)) list[n++] = words[i].word;
+  return nearest(name, list, n);
 }
 
-static void note_form(Parse *p, Wants w) {
-  const Word *first = word_of(p->first.kind);
-  if (p->last.kind == '?') diag_note(p->diag, "a choice is written if c { … } else { … }, or select(c, a, b) for tensors");
-  else if (p->last.kind == ARROW && wants(w, "')'"))
+static bool is_item_word(WordClass c) { return c == WORD_item || c == WORD_top; }
+static bool is_dtype_word(WordClass c) { return c == WORD_dtype; }
+static bool is_statement_word(WordClass c) { return c == WORD_statement; }
+
+static void item_error(Parse *p, Span at) {
+  Str meant = p->last.kind == NAME ? word_meant(p->last.value.text, is_item_word) : 0;
+  diag_error(p->diag, at, "MT0108", "expected import, config, preset, dim, fn, block, model, precision, parallel or train here%s",
+             meant ? arena_printf(p->arena, " (did you mean '%s'?)", meant) : "");
+}
+
+static bool note_meant(Parse *p, const Token *t, bool (*fits)(WordClass)) {
+  Str meant = t->kind == NAME ? word_meant(t->value.text, fits) : 0;
+  if (meant) diag_note(p->diag, "did you mean '%s'?", meant);
+  return meant;
+}
+
+// What may help, under a message.
+static void note_help(Parse *p, Wants w, bool value, bool ops) {
+  const Token *t = &p->last, *first = &p->first;
+  const Word *word = word_of(first->kind);
+  if (t->kind == '?') diag_note(p->diag, "a choice is written if c { … } else { … }, or select(c, a, b) for tensors");
+  else if (t->kind == ARROW && wants(w, "')'"))
     diag_note(p->diag, "dims are named in brackets before the arguments: rename[seq -> kseq](x)");
-  else if (p->last.kind == DOTTED && wants(w, "a string"))
-    diag_note(p->diag, "a path with dots is a string: as \"h.{i}\"");
-  else if (first && *first->form) diag_note(p->diag, "it is written like this: %s", first->form);
+  else if (t->kind == DOTTED) diag_note(p->diag, "only settings have dots in their names; a path is a string: as \"h.{i}\"");
+  else if (t->kind == ',' && wants(w, "the end of the line")) diag_note(p->diag, "on one line, ';' stands between");
+  else if (wants(w, "a dtype") && !value && note_meant(p, t, is_dtype_word)) return;
+  else if (wants(w, "the end of the line") && note_meant(p, t, is_statement_word)) return;
+  else if (word && *word->form && !value && (!ops || wants(w, "'{'")))
+    diag_note(p->diag, "it is written like this: %s", word->form);
+  else if (first->kind == NAME && wants(w, "'='") && wants(w, "','") && !note_meant(p, first, is_statement_word))
+    diag_note(p->diag, "a statement names what it computes: y = …");
 }
 
-static void plain_error(Parse *p, Span at, Wants w) {
-  bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
+static void plain_error(Parse *p, Span at, Wants w, bool value, bool ops) {
   Text list;
   text_init(&list, p->arena);
   text_puts(&list, value ? "a value" : "");
@@ -124,32 +155,42 @@ static void plain_error(Parse *p, Span at, Wants w) {
     if (value && is_among(name, value_starts, COUNT(value_starts))) continue;
     if (ops && is_among(name, after_value, COUNT(after_value))) continue;
     bool end = !strcmp(name, "the end of the line");
-    if (end && w.n > 8 && !ops) continue;                         // an empty statement, no help
+    if (end && wants(w, "'}'")) continue;                         // an empty statement, no help
     text_printf(&list, "%s%s", n++ ? " or " : "", end && p->start != START_text ? "the end" : name);
   }
   if (n && n <= 6) diag_error(p->diag, at, "MT0100", "unexpected %s, expected %s", found(p), list.s);
   else diag_error(p->diag, at, "MT0100", "unexpected %s", found(p));
-  if (!value && !ops) note_form(p, w);
-  else if (p->last.kind == '?' || p->last.kind == ARROW) note_form(p, w);
+  note_help(p, w, value, ops);
+}
+
+// A word of the language that was meant as a name.
+static bool is_used_as_name(const Parse *p, Wants w, bool value) {
+  const Word *word = word_of(p->last.kind);
+  if (!word || !wants(w, "a name")) return false;
+  char next = next_char(p);
+  switch (word->class) {
+  case WORD_dtype: return next != '[' && next != '(';
+  case WORD_clause: case WORD_operator: return !value;
+  default: return p->last.at != p->first.at || next == '=' || next == ',';
+  }
 }
 
 void syntax_error(Parse *p, Span at, const char *const *expected, int n) {
   if (p->said || p->quiet || p->bad_line == at.line) return;
   Wants w = {expected, n};
   const Token *t = &p->last;
-  const Word *word = word_of(t->kind);
   bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
-  bool items = wants(w, "'config'") && wants(w, "'train'");
-  if (in_bracket(p) && t->fresh && t->span.col <= p->first.span.col && (wants(w, "')'") || wants(w, "']'")))
-    lose_brackets(p);                                             // the next statement, not a part of this one
+  bool items = wants(w, "'config'") && wants(w, "'train'"), closer = wants(w, "')'") || wants(w, "']'");
+  if (in_bracket(p) && closer && ((t->fresh && t->span.col <= p->first.span.col) || (t->kind == ARROW && p->in_item)))
+    lose_brackets(p);                                             // this belongs behind the bracket
   else if (t->kind == ELSE && !value) diag_error(p->diag, at, "MT0103", "'else' follows no if");
   else if (items) item_error(p, at);
-  else if (word && wants(w, "a name") && !(value && (word->class == WORD_clause || word->class == WORD_operator)))
+  else if (is_used_as_name(p, w, value))
     diag_error(p->diag, at, "MT0104", "%s is a word of the language; choose another name", found(p));
   else if (t->kind == EQ && wants(w, "'='")) diag_error(p->diag, at, "MT0105", "'==' compares; '=' names a value");
   else if (t->kind == '=' && ops) diag_error(p->diag, at, "MT0105", "'=' names a value; '==' compares");
   else if (is_comparison(t->kind) && ops)
     diag_error(p->diag, at, "MT0106", "comparisons do not chain; write 'a < b and b < c'");
-  else plain_error(p, at, w);
+  else plain_error(p, at, w, value, ops);
   if (!p->open.n) p->quiet = true;
 }

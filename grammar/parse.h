@@ -14,7 +14,7 @@ typedef struct {
   bool fresh;                       // the first of its line
 } Token;
 
-typedef struct { char bracket; Span span; } Open;               // one of ( [ {
+typedef struct { char bracket; bool contract; Span span; } Open;        // one of ( [ {; contract: the [ of @[
 
 // A construct's word, from keywords.def.
 typedef enum { WORD_none, WORD_item, WORD_top, WORD_statement, WORD_clause, WORD_operator, WORD_constant, WORD_dtype } WordClass;
@@ -46,6 +46,7 @@ typedef struct Parse {
   Token ahead, last, first;         // scanned and not handed out; handed out; the first of this statement
   bool have_ahead;
   VEC(Open) open;
+  bool contracts;                   // last closes an @[, so a value must follow
   bool in_item;                     // between an item's word and its `{`
   bool cutting;                     // closing what a top-level word found open; said so
 

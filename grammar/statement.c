@@ -45,6 +45,14 @@ static bool opens_statement(int token) { return class_of(token) == WORD_statemen
 
 bool in_bracket(const Parse *p) { return p->open.n && p->open.at[p->open.n - 1].bracket != '{'; }
 
+// `precision`, `parallel` and `train` are ordinary names but where an item may begin.
+static bool is_top_place(const Parse *p, const Token *t) {
+  int last = p->last.kind;
+  if (p->start != START_text) return false;
+  if (t->span.col == 1) return true;
+  return !p->open.n && (!last || last == END || last == CUT || last == '}' || (t->fresh && can_end(last)));
+}
+
 static bool opens_item(const Parse *p, const Token *t) {
   WordClass c = class_of(t->kind);
   return p->start == START_text && t->span.col == 1 && (c == WORD_item || c == WORD_top);
@@ -58,6 +66,7 @@ static void look_ahead(Parse *p) {
   t->at = p->token, t->n = p->at - p->token;
   if (!t->kind) t->span = span_here(p), t->n = 0;
   t->fresh = !t->kind || t->span.line > p->last.span.end_line;
+  if (class_of(t->kind) == WORD_top && !is_top_place(p, t)) t->kind = NAME;
   p->have_ahead = true;
 }
 
@@ -81,8 +90,8 @@ static bool ended(const Parse *p) {                       // nothing waits for a
 
 static void keep_brackets(Parse *p, const Token *t) {
   switch (t->kind) {
-  case '(': case '{': vec_push(p->arena, &p->open, (Open){(char)t->kind, t->span}); break;
-  case '[': case AT_OPEN: vec_push(p->arena, &p->open, (Open){'[', t->span}); break;
+  case '(': case '{': vec_push(p->arena, &p->open, (Open){(char)t->kind, false, t->span}); break;
+  case '[': case AT_OPEN: vec_push(p->arena, &p->open, (Open){'[', t->kind == AT_OPEN, t->span}); break;
   case ')': case ']': case '}': close_bracket(p, t); break;
   }
 }
@@ -117,14 +126,15 @@ int mt_lex(Value *v, Span *at, Parse *p) {
     if (!ended(p) && p->last.kind != '}') return insert(p, at, END);
   } else if (!in_bracket(p) && !ended(p)) {
     if (t->fresh && p->last.kind != ELSE && p->last.kind != '}' && opens_statement(t->kind)) return insert(p, at, END);
-    if (t->fresh && can_end(p->last.kind) && !can_continue(t->kind)) return insert(p, at, END);
+    if (t->fresh && can_end(p->last.kind) && !p->contracts && !can_continue(t->kind)) return insert(p, at, END);
     if (t->kind == '}') return insert(p, at, END);
   }
   note_start(p, t);
   if (item) p->in_item = true, p->quiet = false;
-  if (t->kind == '{' && !p->open.n && p->in_item) p->quiet = false;
+  if (t->kind == '{' && p->in_item) p->quiet = false;
+  if (t->kind == '{' || (t->kind == END && !p->open.n)) p->in_item = false;
+  p->contracts = t->kind == ']' && p->open.n && p->open.at[p->open.n - 1].contract;
   keep_brackets(p, t);
-  if (!p->open.n && (t->kind == '}' || t->kind == END)) p->in_item = false;
   p->have_ahead = false;
   p->last = *t;
   *v = t->value, *at = t->span;
