@@ -289,6 +289,50 @@ ValId ir_dot(Build *b, ValId x, ValId y, const DimId *dims, uint32_t n) {
   return ir_add(b, OP_dot, (ValId[]){x, y}, 2, at);
 }
 
+void fn_remove(Module *m, Fn *f) {
+  FnId gone = fn_id(f);
+  map_put(&m->fn_by_name, key_of(f->name), 0);
+  memmove(m->fn.at + gone, m->fn.at + gone + 1, (m->fn.n - gone - 1) * sizeof *m->fn.at);
+  m->fn.n--;
+  for (FnId i = gone; i < m->fn.n; i++) map_put(&m->fn_by_name, key_of(m->fn.at[i]->name), i);
+  for (FnId i = 1; i < m->fn.n; i++)
+    for (NodeId n = 1; n < m->fn.at[i]->node.n; n++) {
+      Node *node = &m->fn.at[i]->node.at[n];
+      if (node->body == gone) bug("function %s is removed while %s uses it", f->name, m->fn.at[i]->name);
+      if (node->body > gone) node->body--;
+    }
+}
+
+Fn *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, ValId *got) {
+  bool *need = NEW_N(m->arena, bool, f->val.n);
+  ValId *now = NEW_N(m->arena, ValId, f->val.n), in[MAX_DIMS], *many = in;
+  for (uint32_t i = 0; i < n; i++) need[vals[i]] = true;
+  for (NodeId i = f->node.n; i-- > 1;) {
+    const Node *node = fn_node(f, i);
+    bool any = false;
+    for (uint32_t k = 0; k < node->nout; k++) any |= need[node->out + k];
+    for (uint32_t k = 0; any && k < node->nin; k++) need[node_in(f, node)[k]] = true;
+  }
+  Fn *s = fn_create(m, name);
+  for (uint32_t i = 0; i < f->arg.n; i++)
+    if (need[f->arg.at[i]]) now[f->arg.at[i]] = ir_arg(s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  NodeId *node_now = NEW_N(m->arena, NodeId, f->node.n);
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *node = fn_node(f, i);
+    bool any = false;
+    for (uint32_t k = 0; k < node->nout; k++) any |= need[node->out + k];
+    if (!any) continue;
+    many = node->nin > COUNT(in) ? NEW_N(m->arena, ValId, node->nin) : in;
+    for (uint32_t k = 0; k < node->nin; k++) many[k] = now[node_in(f, node)[k]];
+    Build b = {.fn = s, .fwd = node->fwd ? node_now[node->fwd] : 0};
+    ValId v = ir_copy(&b, f, i, many);
+    node_now[i] = s->node.n - 1;
+    for (uint32_t k = 0; k < node->nout; k++) now[node->out + k] = v + k;
+  }
+  for (uint32_t i = 0; i < n; i++) got[i] = now[vals[i]];
+  return s;
+}
+
 // ---- settings -----------------------------------------------------------------------------------------------------
 const Setting *setting_arg(const Setting *call, const char *name) {
   for (uint32_t i = 0; call && i < call->narg; i++)

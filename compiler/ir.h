@@ -175,6 +175,9 @@ Fn     *fn_create(Module *m, Str name);                           // appended; n
 Fn     *fn_find(const Module *m, Str name);
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
 FnId    fn_id(const Fn *f);
+void    fn_remove(Module *m, Fn *f);                              // no node may have it as its body; ids behind it move down
+// A new function with what vals (n of them) need of f: its nodes in order, and only those arguments. got[i]: vals[i] there.
+Fn     *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, ValId *got);
 
 // Where new nodes go and what they carry; copied freely.
 typedef struct { Fn *fn; Span loc; Str why, path; NodeId fwd; uint32_t layer; } Build;

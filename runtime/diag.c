@@ -117,3 +117,22 @@ const char *span_text(const Diag *d, Arena *a, Span at) {
   const char *path = at.file < d->source.n ? d->source.at[at.file].path : "?";
   return at.line ? arena_printf(a, "%s:%u:%u", path, at.line, at.col) : path;
 }
+
+static size_t byte_of(const Source *s, uint32_t line, uint32_t col) {    // where a column (characters from 1) begins
+  size_t at = s->line[line - 1];
+  for (; at < s->n && col > 1; col--) {
+    at++;
+    while (at < s->n && (s->text[at] & 0xc0) == 0x80) at++;
+  }
+  return at;
+}
+
+const char *span_words(Diag *d, Arena *a, Span at, const char *otherwise) {
+  enum { LONG = 60 };
+  if (!at.line || at.line != at.end_line || at.file >= d->source.n || !at.file || at.end_col < at.col || at.end_col - at.col >= LONG) return otherwise;
+  Source *s = &d->source.at[at.file];
+  if (!s->line) source_index(d, s);
+  if (at.line > s->nline) return otherwise;
+  size_t from = byte_of(s, at.line, at.col), to = byte_of(s, at.line, at.end_col + 1u);
+  return arena_strndup(a, s->text + from, to - from);
+}

@@ -33,4 +33,6 @@ void diag_warning(Diag *d, Span at, const char *code, const char *fmt, ...) PRIN
 void diag_note(Diag *d, const char *fmt, ...) PRINTF(2, 3);                 // an indented line under the last message
 void diag_note_at(Diag *d, Span at, const char *fmt, ...) PRINTF(3, 4);     // the same, with "path:line:col: note: "
 const char *span_text(const Diag *d, Arena *a, Span at);                    // "gpt2.mt:45:10"
+// the words of a span as written, when they are short and on one line; else `otherwise`
+const char *span_words(Diag *d, Arena *a, Span at, const char *otherwise);
 #endif

@@ -1,0 +1,239 @@
+// lower_model.c -- the model as functions of a module: inputs, outputs, the objective, decay groups.
+#include "compiler/lower.h"
+#include <fnmatch.h>
+#include <string.h>
+
+static VarId scalar(Lower *l, const char *name, DType dtype, const char *why) {
+  TypeId t = type_make(l->m, dtype, 0, 0);
+  return var_add(l->m, (Var){.name = intern(l->p->in, name), .type = t, .kind = VAR_scalar, .loc = l->p->model->ast->span, .why = intern(l->p->in, why)});
+}
+
+static void scalars(Lower *l) {
+  scalar(l, "$step", DT_i64, "the step's number, from 0");
+  scalar(l, "$sample", DT_i64, "number in the step of the microbatch's first sample");
+  scalar(l, "$lr", DT_f64, "this step's learning rate");
+  scalar(l, "$bc1", DT_f64, "1 - beta1^t");
+  scalar(l, "$bc2", DT_f64, "1 - beta2^t");
+  scalar(l, "$inv_micro", DT_f64, "1 / microbatches of the step");
+}
+
+// ---- one elaboration ------------------------------------------------------------------------------------------------
+typedef struct { Fn *fn; ValId *out; } Elaborated;                     // out[i]: the i-th output
+
+static bool input_types(Lower *l, Frame *f) {
+  const Ast *formals = f->def->ast->kid[0];
+  for (uint32_t i = 0; i < formals->n; i++) {
+    const Ast *fm = formals->kid[i], *t = fm->kid[0];
+    DimId dim[MAX_DIMS];
+    uint32_t n = 0;
+    if (t->kind != N_type) { lower_error(l, fm->span, "MT0267", "an input has a type: %s: i32[batch, seq]", fm->text); return false; }
+    for (uint32_t k = 0; k < t->kid[0]->n; k++)
+      if (t->kid[0]->kid[k]->kind != N_name) { lower_error(l, t->span, "MT0267", "an input's type names its dims, without * and ?"); return false; }
+    if (!dims_eval(l, t->kid[0], dim, &n)) return false;
+    TypeId type = type_make(l->m, dtype_find(t->text), dim, n);
+    if (type_bytes(l->m, &l->m->type.at[type]) < 0 || type_count(l->m, &l->m->type.at[type]) < 0) { lower_error(l, fm->span, "MT0306", "%s has more than 2^62 entries", fm->text); return false; }
+    if (map_get(&f->val_by_name, key_of(fm->text))) { lower_error(l, fm->span, "MT0224", "input '%s' is named twice", fm->text); return false; }
+    vec_push(l->a, &f->val, (Named){.name = fm->text, .val = {.tensor = true, .v = ir_arg(l->fn, type, fm->text)}});
+    map_put(&f->val_by_name, key_of(fm->text), f->val.n);
+  }
+  return true;
+}
+
+static ValId output(Lower *l, Frame *f, const Ast *o) {                // as declared: dtype, and its storage order
+  const uint64_t *at = map_get(&f->val_by_name, key_of(o->text));
+  const Ast *t = o->kid[0];
+  if (!at || !*at) { lower_error(l, o->span, "MT0252", "the model never assigns its output '%s'", o->text); return 0; }
+  Val v = f->val.at[*at - 1].val;
+  if (val_is_error(v)) return 0;
+  DimId dim[MAX_DIMS];
+  uint32_t n = 0;
+  if (t->kind != N_type) { lower_error(l, o->span, "MT0267", "an output has a type: %s: f32[]", o->text); return 0; }
+  for (uint32_t k = 0; k < t->kid[0]->n; k++)
+    if (t->kid[0]->kid[k]->kind != N_name) { lower_error(l, t->span, "MT0267", "an output's type names its dims, without * and ?"); return 0; }
+  if (!dims_eval(l, t->kid[0], dim, &n)) return 0;
+  DType dtype = dtype_find(t->text);
+  if (!v.tensor) v = to_dtype(l, v, dtype, o->span);
+  Type have = *val_shape(l, v);
+  bool same = have.ndim == n;
+  for (uint32_t k = 0; same && k < n; k++) same = type_pos(&have, dim[k]) >= 0;
+  if (!same) { lower_error(l, o->span, "MT0208", "output %s is [%s], it was given %s", o->text, dims_show(l, dim, n), val_show(l, v)); return 0; }
+  if (type_is_float(&have) != dtype_is_float(dtype) || (have.dtype == DT_bool) != (dtype == DT_bool)) {
+    lower_error(l, o->span, "MT0217", "output %s is %s, it was given %s", o->text, t->text, val_show(l, v));
+    return 0;
+  }
+  bool ordered = have.dtype == dtype;
+  for (uint32_t k = 0; k < n; k++) ordered &= have.dim[k] == dim[k];
+  if (ordered) return v.v;
+  Build b = at_span(l, o->span);
+  TypeId type = type_make(l->m, dtype, dim, n);
+  return ir_add_typed(&b, OP_cast, &v.v, 1, (Attr){0}, &type, 1, 0);
+}
+
+static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
+  const Def *def = l->p->model;
+  const Ast *outs = def->ast->kid[1];
+  Frame frame = {.def = def, .scope = def->scope, .path = "", .flt = DT_float, .why = "model"};
+  map_init(&frame.dim_by_name, l->a), map_init(&frame.val_by_name, l->a);
+  map_init(&l->declared, l->a), map_init(&l->random, l->a);
+  l->den.n = l->stepmean.n = l->declared_at.n = 0;
+  l->training = training, l->frame = &frame, l->layer = 0;
+  l->fn = e->fn = fn_create(l->m, name);
+  if (def->keep != DT_none) frame.flt = dtype_wider(frame.flt, def->keep);
+  Vals returned = {0};
+  if (!input_types(l, &frame)) return false;
+  run(l, def->ast->kid[2], &returned);
+  if (returned.n) lower_error(l, def->ast->span, "MT0268", "a model assigns its outputs by name and does not return");
+  if (l->p->diag->errors) return false;
+  e->out = NEW_N(l->a, ValId, outs->n + 1);
+  for (uint32_t i = 0; i < outs->n; i++) e->out[i] = output(l, &frame, outs->kid[i]);
+  return !l->p->diag->errors;
+}
+
+// ---- the objective --------------------------------------------------------------------------------------------------
+typedef enum { STEP_none, STEP_linear, STEP_mixed } StepClass;         // how a value depends on the stepmeans
+
+// A stepmean's own result is linear; sums of such and multiples by a constant stay so.
+static uint8_t *step_classes(Lower *l, const Fn *f) {
+  bool *seed = NEW_N(l->a, bool, f->val.n);
+  for (uint32_t i = 0; i < l->stepmean.n; i++) seed[l->stepmean.at[i]] = true;
+  uint8_t *c = NEW_N(l->a, uint8_t, f->val.n);
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    const ValId *in = node_in(f, n);
+    bool any = false, linear = n->op == OP_neg || n->op == OP_add || n->op == OP_sub || n->op == OP_cast;
+    for (uint32_t k = 0; k < n->nin; k++) any |= c[in[k]] != STEP_none;
+    for (uint32_t k = 0; k < n->nin && linear; k++) linear = c[in[k]] == STEP_linear;
+    if (any && (n->op == OP_mul || n->op == OP_div))
+      for (int k = 0; k < (n->op == OP_mul ? 2 : 1) && !linear; k++) {
+        NodeId def = f->val.at[in[1 - k]].def;
+        linear = c[in[k]] == STEP_linear && def && fn_node(f, def)->op == OP_const;
+      }
+    for (uint32_t k = 0; k < n->nout; k++) c[n->out + k] = seed[n->out + k] ? STEP_linear : !any ? STEP_none : linear ? STEP_linear : STEP_mixed;
+  }
+  return c;
+}
+
+static void outputs(Lower *l, const Elaborated *e) {
+  Program *p = l->p;
+  const Ast *outs = p->model->ast->kid[1];
+  uint8_t *c = step_classes(l, e->fn);
+  VEC(Str) names = {0};
+  for (uint32_t i = 0; i < outs->n; i++) {
+    const Type *t = val_type(e->fn, e->out[i]);
+    Output o = {.name = outs->kid[i]->text, .loc = outs->kid[i]->span, .per_step = c[e->out[i]] == STEP_linear};
+    vec_push(l->a, &names, o.name);
+    if (t->ndim || !type_is_float(t)) continue;
+    for (uint32_t k = 0; k < p->minimize.n; k++)
+      if (p->minimize.at[k].name == o.name) o.coef = p->minimize.at[k].coef;
+    if (c[e->out[i]] == STEP_mixed)
+      diag_error(p->diag, o.loc, "MT0324", "output %s mixes a stepmean with what is no stepmean; make them two outputs and add them in train.minimize", o.name);
+    vec_push(l->a, &l->m->output, o);
+  }
+  for (uint32_t k = 0; k < p->minimize.n; k++) {
+    const Term *t = &p->minimize.at[k];
+    bool found = false, scalar_output = false;
+    for (uint32_t i = 0; i < names.n; i++) found |= names.at[i] == t->name;
+    for (uint32_t i = 0; i < l->m->output.n; i++) scalar_output |= l->m->output.at[i].name == t->name;
+    if (scalar_output) continue;
+    if (found) diag_error(p->diag, t->loc, "MT0322", "minimize: '%s' is no scalar float", t->name);
+    else {
+      Text list;
+      text_init(&list, l->a);
+      for (uint32_t i = 0; i < names.n; i++) text_printf(&list, "%s%s", i ? ", " : "", names.at[i]);
+      diag_error(p->diag, t->loc.line ? t->loc : p->model->ast->span, "MT0322", "minimize: '%s' is no output; outputs are %s", t->name, names.n ? list.s : "none");
+      word_suggest(p->diag, t->name, names.at, names.n);
+    }
+  }
+}
+
+// ---- the functions ------------------------------------------------------------------------------------------------
+static void accumulate(Fn *f, VarId var, ValId v, Span loc, Str why) {
+  Build b = {.fn = f, .loc = loc, .why = why, .path = ""};
+  v = ir_cast(&b, v, DT_f64);
+  ir_add(&b, OP_accumulate, &v, 1, (Attr){.var = var});
+}
+
+static void make_forward(Lower *l, const Elaborated *e, Str name) {
+  const Ast *outs = l->p->model->ast->kid[1];
+  ValId *pick = NEW_N(l->a, ValId, outs->n + 1), *got = NEW_N(l->a, ValId, outs->n + 1);
+  Str *names = NEW_N(l->a, Str, outs->n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < outs->n; i++)
+    if (!val_type(e->fn, e->out[i])->ndim && type_is_float(val_type(e->fn, e->out[i]))) pick[n] = e->out[i], names[n++] = outs->kid[i]->text;
+  Fn *f = fn_slice(l->m, e->fn, pick, n, name, got);
+  for (uint32_t i = 0; i < n; i++) ir_return(f, got[i], names[i]);
+}
+
+static bool make_prologue(Lower *l, const Elaborated *e) {
+  Program *p = l->p;
+  ValId *pick = NEW_N(l->a, ValId, l->den.n + 1), *got = NEW_N(l->a, ValId, l->den.n + 1);
+  for (uint32_t i = 0; i < l->den.n; i++) pick[i] = l->den.at[i].count;
+  Fn *f = fn_slice(l->m, e->fn, pick, l->den.n, intern(p->in, "prologue"), got);
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    if (n->op != OP_read && n->op != OP_random) continue;
+    diag_error(p->diag, n->loc, "MT0323", "the condition of a stepmean depends on inputs only; this is a %s", n->op == OP_read ? "parameter" : "random number");
+    return false;
+  }
+  for (uint32_t i = 0; i < l->den.n; i++) accumulate(f, l->den.at[i].var, got[i], l->den.at[i].loc, "lower: denominator of a stepmean");
+  return true;
+}
+
+static void make_eval(Lower *l, const Elaborated *e) {
+  const Ast *outs = l->p->model->ast->kid[1];
+  ValId *pick = NEW_N(l->a, ValId, outs->n + 1), *got = NEW_N(l->a, ValId, outs->n + 1);
+  Intern *in = l->p->in;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l->m->output.n; i++)
+    for (uint32_t k = 0; k < outs->n; k++)
+      if (outs->kid[k]->text == l->m->output.at[i].name) pick[n++] = e->out[k];
+  Fn *f = fn_slice(l->m, e->fn, pick, n, intern(in, "eval"), got);
+  for (uint32_t i = 0; i < n; i++) {
+    const Output *o = &l->m->output.at[i];
+    Build b = {.fn = f, .loc = o->loc, .why = "lower: output of the model", .path = ""};
+    ValId v = ir_cast(&b, got[i], DT_f64);
+    if (!o->per_step) v = ir_binary(&b, OP_mul, v, ir_read_var(&b, var_find(l->m, intern(in, "$inv_micro"))));
+    accumulate(f, var_find(l->m, intern_printf(in, "$out.%s", o->name)), v, o->loc, b.why);
+  }
+  for (uint32_t i = n = 0; i < outs->n; i++)
+    if (val_type(e->fn, e->out[i])->ndim) pick[n++] = e->out[i];
+  f = fn_slice(l->m, e->fn, pick, n, intern(in, "logits"), got);
+  for (uint32_t i = n = 0; i < outs->n; i++)
+    if (val_type(e->fn, e->out[i])->ndim) ir_return(f, got[n++], outs->kid[i]->text);
+}
+
+// ---- decay --------------------------------------------------------------------------------------------------------
+static void decay_groups(Program *p) {
+  for (int decays = 0; decays < 2; decays++) {
+    uint32_t n = decays ? p->decay.n : p->no_decay.n;
+    for (uint32_t i = 0; i < n; i++) {
+      Str pattern = decays ? p->decay.at[i] : p->no_decay.at[i];
+      bool hit = false;
+      for (VarId v = 1; v < p->module->var.n; v++) {
+        Var *var = &p->module->var.at[v];
+        if (var->kind == VAR_param && !fnmatch(pattern, var->name, 0)) var->decay = decays, hit = true;
+      }
+      if (!hit) diag_error(p->diag, decays ? p->decay_at : p->no_decay_at, "MT0321", "%s = \"%s\" matches no parameter", decays ? "decay" : "no_decay", pattern);
+    }
+  }
+}
+
+Module *lower(Program *p) {
+  Lower state = {.p = p, .m = p->module, .a = p->arena}, *l = &state;
+  map_init(&l->body, l->a);
+  scalars(l);
+  Elaborated train, eval;
+  if (!elaborate(l, intern(p->in, "train"), true, &train)) return 0;
+  outputs(l, &train);
+  if (p->diag->errors) return 0;
+  for (uint32_t i = 0; i < l->m->output.n; i++)
+    scalar(l, arena_printf(l->a, "$out.%s", l->m->output.at[i].name), DT_f64, "an output of the step");
+  make_forward(l, &train, intern(p->in, "forward"));
+  if (!make_prologue(l, &train)) return 0;
+  if (!elaborate(l, intern(p->in, "infer"), false, &eval)) return 0;
+  make_eval(l, &eval);
+  fn_remove(l->m, train.fn);
+  fn_remove(l->m, eval.fn);
+  decay_groups(p);
+  return p->diag->errors ? 0 : l->m;
+}
