@@ -1,0 +1,155 @@
+// options.c -- see options.h.
+#include "runtime/options.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+Status options_int(const char *what, const char *text, int64_t *v) {
+  char *end;
+  errno = 0;
+  long long got = strtoll(text, &end, 10);
+  if (end == text || *end || text[0] == ' ' || errno == ERANGE)
+    return fail(EXIT_USAGE, "%s: '%.100s' is not a whole number%s", what, text, errno == ERANGE ? " that fits in 64 bits" : "");
+  *v = got;
+  return 0;
+}
+
+Status options_real(const char *what, const char *text, double *v) {
+  char *end;
+  double got = strtod(text, &end);
+  if (end == text || *end || text[0] == ' ' || !isfinite(got)) return fail(EXIT_USAGE, "%s: '%.100s' is not a number", what, text);
+  *v = got;
+  return 0;
+}
+
+static const char *shown(const Option *o, char buffer[64]) {      // "--seq" or "-n"
+  if (o->name) snprintf(buffer, 64, "--%s", o->name);
+  else snprintf(buffer, 64, "-%c", o->letter);
+  return buffer;
+}
+
+static Status option_set(Arena *a, const Option *o, const char *value, void *into) {
+  char name[64];
+  char *field = (char *)into + o->at;
+  switch (o->kind) {
+    case OPT_flag: *(bool *)(void *)field = true; return 0;
+    case OPT_int: return options_int(shown(o, name), value, (int64_t *)(void *)field);
+    case OPT_real: return options_real(shown(o, name), value, (double *)(void *)field);
+    case OPT_text: *(const char **)(void *)field = value; return 0;
+    case OPT_words: vec_push(a, (Words *)(void *)field, (Word){value, o}); return 0;
+  }
+  return 0;
+}
+
+static const Option *option_find(const Command *c, const char *name, size_t n) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->row[i].name && strlen(c->row[i].name) == n && !strncmp(c->row[i].name, name, n)) return &c->row[i];
+  return 0;
+}
+
+static Status unknown(const Command *c, const char *given, size_t n) {
+  enum { MOST = 128 };
+  Str names[MOST + 1] = {"help"};
+  size_t count = 1;
+  char word[64];
+  for (size_t i = 0; i < c->n && count <= MOST; i++)
+    if (c->row[i].name) names[count++] = c->row[i].name;
+  snprintf(word, sizeof word, "%.*s", (int)MIN(n, 63), given);
+  Str near = nearest(word, names, count);
+  return fail(EXIT_USAGE, "unknown option --%.*s%s%s%s (%s --help lists them)", (int)MIN(n, 100), given,
+              near ? ", did you mean --" : "", near ? near : "", near ? "?" : "", c->name);
+}
+
+static Status long_option(Arena *a, const Command *c, char **argv, int argc, int *i, void *into) {
+  const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+  size_t n = equals ? (size_t)(equals - name) : strlen(name);
+  const Option *o = option_find(c, name, n);
+  if (!o) return unknown(c, name, n);
+  if (o->kind == OPT_flag) {
+    if (equals) return fail(EXIT_USAGE, "--%s takes no value", o->name);
+    return option_set(a, o, 0, into);
+  }
+  if (equals) return option_set(a, o, equals + 1, into);
+  if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+    return fail(EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+  return option_set(a, o, argv[++*i], into);
+}
+
+static Status short_option(Arena *a, const Command *c, char **argv, int argc, int *i, void *into) {
+  for (const char *p = argv[*i] + 1; *p; p++) {
+    const Option *o = 0;
+    for (size_t k = 0; k < c->n && !o; k++)
+      if (c->row[k].letter == *p) o = &c->row[k];
+    if (!o) return fail(EXIT_USAGE, "unknown option -%c in '%.100s' (%s --help lists them)", *p, argv[*i], c->name);
+    if (o->kind == OPT_flag) {
+      TRY(option_set(a, o, 0, into));
+      continue;
+    }
+    if (p[1]) return option_set(a, o, p + 1, into);
+    if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+      return fail(EXIT_USAGE, "-%c needs a value: -%c %s", o->letter, o->letter, o->value);
+    return option_set(a, o, argv[++*i], into);
+  }
+  return 0;
+}
+
+Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help) {
+  *help = false;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+      *help = true;
+      return 0;
+    }
+    if (!strcmp(argv[i], "--")) {
+      while (++i < argc) vec_push(a, words, (Word){argv[i], 0});
+      return 0;
+    }
+    if (!strncmp(argv[i], "--", 2)) TRY(long_option(a, c, argv, argc, &i, into));
+    else if (argv[i][0] == '-' && argv[i][1]) TRY(short_option(a, c, argv, argc, &i, into));
+    else vec_push(a, words, (Word){argv[i], 0});
+  }
+  return 0;
+}
+
+// ---- help -------------------------------------------------------------------------------------------------------
+static int left_column(const Option *o, char *to, size_t n) {
+  char letter[8] = "    ";
+  if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "");
+  return snprintf(to, n, "  %s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "", o->value ? " " : "",
+                  o->value ? o->value : "");
+}
+
+static void put_default(const Option *o, const void *defaults, FILE *to) {
+  const char *field = (const char *)defaults + o->at;
+  if (o->kind == OPT_int && *(const int64_t *)(const void *)field > 0)
+    fprintf(to, " (default %lld)", (long long)*(const int64_t *)(const void *)field);
+  if (o->kind == OPT_real && *(const double *)(const void *)field != 0)
+    fprintf(to, " (default %g)", *(const double *)(const void *)field);
+  if (o->kind == OPT_text && *(const char *const *)(const void *)field)
+    fprintf(to, " (default %s)", *(const char *const *)(const void *)field);
+}
+
+void options_help(const Command *c, const void *defaults, FILE *to) {
+  static const Option help = {'h', "help", 0, "print this", OPT_flag, 0};
+  char column[128];
+  int wide = 0;
+  for (size_t i = 0; i <= c->n; i++) {
+    int n = left_column(i < c->n ? &c->row[i] : &help, column, sizeof column);
+    if (n <= 32) wide = MAX(wide, n);
+  }
+  fprintf(to, "usage: %s [OPTION]... %s\n\n%s\n\n", c->name, c->words, c->about);
+  for (size_t i = 0; i <= c->n; i++) {
+    const Option *o = i < c->n ? &c->row[i] : &help;
+    int n = left_column(o, column, sizeof column);
+    if (n <= wide) fprintf(to, "%-*s  ", wide, column);
+    else fprintf(to, "%s\n%*s  ", column, wide, "");
+    for (const char *p = o->help; *p; p++) {                      // lines of a long help stay in the right column
+      putc(*p, to);
+      if (*p == '\n') fprintf(to, "%*s  ", wide, "");
+    }
+    if (defaults && i < c->n) put_default(o, defaults, to);
+    putc('\n', to);
+  }
+  if (c->more) fprintf(to, "\n%s\n", c->more);
+}
