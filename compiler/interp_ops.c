@@ -518,6 +518,23 @@ static bool run_collective(const Ctx *c) {
   return reduces || complete(c, out, moved);
 }
 
+// Any layout to any other: entries from whoever has them, sums that are pending no more over all ranks that hold terms.
+static bool run_reshard(const Ctx *c) {
+  Local *out = result(c);
+  const Local *x = operand(c, 0);
+  uint8_t sums = x->type.pending_axes & (uint8_t)~out->type.pending_axes, parts = 0;
+  for (int i = 0; i < x->type.ndim; i++) parts |= split_mask(x->type.split[i]);
+  uint8_t same = (uint8_t)~(sums | parts);
+  int64_t moved = 0;
+  for (uint32_t r = 0; r < c->it->ranks; r++) {
+    if (rank_alike(c->it, r, same) != rank_alike(c->it, c->rank, same)) continue;
+    bool first = rank_alike(c->it, r, sums) == 0;
+    int64_t n = local_move(c->it, out, c->rank, x, r, first ? MOVE_copy : x->type.pending == PENDING_max ? MOVE_max : MOVE_add);
+    if (first) moved += n;
+  }
+  return complete(c, out, moved);
+}
+
 static bool run_take_shard(const Ctx *c) { return complete(c, result(c), local_move(c->it, result(c), c->rank, operand(c, 0), c->rank, MOVE_copy)); }
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -545,6 +562,7 @@ static bool run_on_rank(const Ctx *c) {
   case OP_scatter: return run_scatter(c), true;
   case OP_all_reduce: case OP_reduce_scatter: case OP_all_gather: case OP_all_to_all: return run_collective(c);
   case OP_take_shard: return run_take_shard(c);
+  case OP_reshard: return run_reshard(c);
   default: break;
   }
   if (op_has(c->n->op, OPF_EW)) return run_elementwise(c), true;
