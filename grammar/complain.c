@@ -4,7 +4,7 @@
 #include "grammar/mt.tab.h"
 #include <string.h>
 
-const char *excerpt(Parse *p, const char *s, size_t n) {
+const char *parse_excerpt(Parse *p, const char *s, size_t n) {
   enum { LONG = 40 };
   size_t k = MIN(n, (size_t)LONG);
   while (k < n && k && ((unsigned char)s[k] & 0xc0) == 0x80) k--;
@@ -36,7 +36,7 @@ static bool may_say(Parse *p) {                                   // the stateme
   return !p->quiet && p->errors_before == p->diag->errors;
 }
 
-void lose_brackets(Parse *p) {
+void brackets_lose(Parse *p) {
   uint32_t n = p->open.n;
   while (n && p->open.at[n - 1].bracket != '{') n--;
   Open lost = p->open.at[n];
@@ -44,20 +44,20 @@ void lose_brackets(Parse *p) {
   p->open.n = n;
 }
 
-void close_bracket(Parse *p, const Token *t) {
+void bracket_close(Parse *p, const Token *t) {
   char c = (char)t->kind, opener = c == ')' ? '(' : c == ']' ? '[' : '{';
   if (p->open.n && p->open.at[p->open.n - 1].bracket == opener) {
     p->open.n--;
     return;
   }
-  if (!p->open.n || !in_bracket(p)) {
+  if (!p->open.n || !bracket_is_open(p)) {
     if (may_say(p)) diag_error(p->diag, t->span, "MT0107", "'%c' closes nothing", c);
     if (!p->open.n) p->quiet = true;
     return;
   }
   Open other = p->open.at[--p->open.n];
   if (may_say(p)) diag_error(p->diag, other.span, "MT0102", "'%c' is not closed before the '%c' of %u:%u", other.bracket, c, t->span.line, t->span.col);
-  if (in_bracket(p)) p->open.n--;                                 // the one it was meant for
+  if (bracket_is_open(p)) p->open.n--;                                 // the one it was meant for
 }
 
 // ---- what the parser refuses ---------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ static bool is_comparison(int token) {
 static const char *found(Parse *p) {
   const Token *t = &p->last;
   if (!t->n) return p->start != START_text ? "end" : t->kind ? "end of the line" : "end of the text";
-  return arena_printf(p->arena, "'%s'", excerpt(p, p->text.text + t->at, t->n));
+  return arena_printf(p->arena, "'%s'", parse_excerpt(p, p->text.text + t->at, t->n));
 }
 
 // The first byte behind the last token that is no blank.
@@ -105,10 +105,10 @@ static Str word_meant(Str name, bool (*fits)(WordClass)) {
   };
   for (size_t i = 0; i < COUNT(other); i++)
     if (!strcmp(name, other[i].theirs)) return other[i].ours;
-  Str list[WORD_COUNT];
+  Str list[KEYWORD_COUNT];
   size_t n = 0;
-  for (size_t i = 0; i < WORD_COUNT; i++)
-    if (fits(words[i].class)) list[n++] = words[i].word;
+  for (size_t i = 0; i < KEYWORD_COUNT; i++)
+    if (fits(keywords[i].class)) list[n++] = keywords[i].word;
   return nearest(name, list, n);
 }
 
@@ -131,7 +131,7 @@ static bool note_meant(Parse *p, const Token *t, bool (*fits)(WordClass)) {
 // What may help, under a message.
 static void note_help(Parse *p, Wants w, bool value, bool ops) {
   const Token *t = &p->last, *first = &p->first;
-  const Word *word = word_of(first->kind);
+  const Keyword *word = keyword_of(first->kind);
   if (t->kind == '?') diag_note(p->diag, "a choice is written if c { … } else { … }, or select(c, a, b) for tensors");
   else if (t->kind == ARROW && wants(w, "')'"))
     diag_note(p->diag, "dims are named in brackets before the arguments: rename[seq -> kseq](x)");
@@ -165,7 +165,7 @@ static void plain_error(Parse *p, Span at, Wants w, bool value, bool ops) {
 
 // A word of the language that was meant as a name.
 static bool is_used_as_name(const Parse *p, Wants w, bool value) {
-  const Word *word = word_of(p->last.kind);
+  const Keyword *word = keyword_of(p->last.kind);
   if (!word || !wants(w, "a name")) return false;
   char next = next_char(p);
   switch (word->class) {
@@ -181,8 +181,8 @@ void syntax_error(Parse *p, Span at, const char *const *expected, int n) {
   const Token *t = &p->last;
   bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
   bool items = wants(w, "'config'") && wants(w, "'train'"), closer = wants(w, "')'") || wants(w, "']'");
-  if (in_bracket(p) && closer && ((t->fresh && t->span.col <= p->first.span.col) || (t->kind == ARROW && p->in_item)))
-    lose_brackets(p);                                             // this belongs behind the bracket
+  if (bracket_is_open(p) && closer && ((t->fresh && t->span.col <= p->first.span.col) || (t->kind == ARROW && p->in_item)))
+    brackets_lose(p);                                             // this belongs behind the bracket
   else if (t->kind == ELSE && !value) diag_error(p->diag, at, "MT0103", "'else' follows no if");
   else if (items) item_error(p, at);
   else if (is_used_as_name(p, w, value))

@@ -3,11 +3,11 @@
 #include "grammar/parse.h"
 }
 %code {
-#define TREE(kind, at, text, ...) tree(p, N_##kind, at, text, __VA_ARGS__)
-#define LEAF(kind, at, text) tree(p, N_##kind, at, text, 0)
+#define TREE(kind, at, text, ...) parse_tree(p, N_##kind, at, text, __VA_ARGS__)
+#define LEAF(kind, at, text) parse_tree(p, N_##kind, at, text, 0)
 #define NONE(at) LEAF(none, at, 0)
 #define LIST(at) LEAF(list, at, 0)
-#define LIST1(at, kid) push(p, LIST(at), kid)
+#define LIST1(at, kid) parse_push(p, LIST(at), kid)
 #define WORD(s) intern(p->in, s)
 #define BINARY(at, op, a, b) TREE(binary, at, WORD(op), 2, a, b)
 #define YYLLOC_DEFAULT(to, rhs, n) \
@@ -63,7 +63,7 @@ ends: END | ends END ;
 
 items: %empty                                    { $$ = p->root = LIST(@$); }
      | items END
-     | items item                                { $$ = push(p, $1, $2); } ;
+     | items item                                { $$ = parse_push(p, $1, $2); } ;
 item: IMPORT STRING END                          { $$ = LEAF(import, @$, $2); }
     | CONFIG '{' configs close                   { $$ = TREE(config, @$, 0, 1, $3); }
     | PRESET NAME '{' settings close             { $$ = TREE(preset, @$, $2, 1, $4); }
@@ -84,20 +84,20 @@ bodyless: body | END ;
 
 configs: %empty                                  { $$ = LIST(@$); }
        | configs END
-       | configs config END                      { $$ = push(p, $1, $2); }
+       | configs config END                      { $$ = parse_push(p, $1, $2); }
        | configs broken ;
 config: NAME '=' value                           { $$ = TREE(set, @$, $1, 1, LIST1(@3, $3)); }
       | REQUIRE expr                             { $$ = TREE(require, @$, 0, 1, $2); } ;
 settings: %empty                                 { $$ = LIST(@$); }
         | settings END
-        | settings setting END                   { $$ = push(p, $1, $2); }
+        | settings setting END                   { $$ = parse_push(p, $1, $2); }
         | settings broken ;
 broken: error END                                { yyerrok; }
       | error '{' stmts close END                { yyerrok; } ;
 setting: setname '=' values                      { $$ = TREE(set, @$, $1, 1, $3); } ;
 setname: NAME | DOTTED ;
 values: value                                    { $$ = LIST1(@$, $1); }
-      | values ',' value                         { $$ = push(p, $1, $3); } ;
+      | values ',' value                         { $$ = parse_push(p, $1, $3); } ;
 value: expr
      | DTYPE                                     { $$ = LEAF(dtype, @$, $1); } ;
 
@@ -108,12 +108,12 @@ dimdecl: DIM NAME                                { $$ = TREE(dim, @$, $2, 2, NON
 dimparams: %empty                                { $$ = LIST(@$); }
          | '[' names ']'                         { $$ = $2; } ;
 names: NAME                                      { $$ = LIST1(@$, LEAF(name, @1, $1)); }
-     | names ',' NAME                            { $$ = push(p, $1, LEAF(name, @3, $3)); } ;
+     | names ',' NAME                            { $$ = parse_push(p, $1, LEAF(name, @3, $3)); } ;
 formals: %empty                                  { $$ = LIST(@$); }
        | formal_list
        | formal_list ',' ;
 formal_list: formal                              { $$ = LIST1(@$, $1); }
-           | formal_list ',' formal              { $$ = push(p, $1, $3); } ;
+           | formal_list ',' formal              { $$ = parse_push(p, $1, $3); } ;
 formal: NAME                                     { $$ = TREE(formal, @$, $1, 2, NONE(@$), NONE(@$)); }
       | NAME '=' expr                            { $$ = TREE(formal, @$, $1, 2, NONE(@$), $3); }
       | NAME ':' type                            { $$ = TREE(formal, @$, $1, 2, $3, NONE(@$)); }
@@ -121,26 +121,26 @@ formal: NAME                                     { $$ = TREE(formal, @$, $1, 2, 
 results: type                                    { $$ = LIST1(@$, $1); }
        | '(' type_list ')'                       { $$ = $2; } ;
 type_list: type                                  { $$ = LIST1(@$, $1); }
-         | type_list ',' type                    { $$ = push(p, $1, $3); } ;
+         | type_list ',' type                    { $$ = parse_push(p, $1, $3); } ;
 type: '[' dimpats ']'                            { $$ = TREE(type, @$, WORD("float"), 1, $2); }
     | '[' ']'                                    { $$ = TREE(type, @$, WORD("float"), 1, LIST(@$)); }
     | DTYPE '[' dimpats ']'                      { $$ = TREE(type, @$, $1, 1, $3); }
     | DTYPE '[' ']'                              { $$ = TREE(type, @$, $1, 1, LIST(@$)); } ;
 dimpats: dimpat                                  { $$ = LIST1(@$, $1); }
-       | dimpats ',' dimpat                      { $$ = push(p, $1, $3); } ;
+       | dimpats ',' dimpat                      { $$ = parse_push(p, $1, $3); } ;
 dimpat: NAME                                     { $$ = LEAF(name, @$, $1); }
       | NAME '?'                                 { $$ = LEAF(maybe, @$, $1); }
       | '*'                                      { $$ = LEAF(star, @$, 0); } ;
 outputs: output                                  { $$ = LIST1(@$, $1); }
        | '(' output_list ')'                     { $$ = $2; } ;
 output_list: output                              { $$ = LIST1(@$, $1); }
-           | output_list ',' output              { $$ = push(p, $1, $3); } ;
+           | output_list ',' output              { $$ = parse_push(p, $1, $3); } ;
 output: NAME ':' type                            { $$ = TREE(formal, @$, $1, 2, $3, NONE(@$)); } ;
 
 body: '{' stmts close                            { $$ = $2; } ;
 stmts: %empty                                    { $$ = LIST(@$); }
      | stmts END
-     | stmts stmt END                            { $$ = push(p, $1, $2); }
+     | stmts stmt END                            { $$ = parse_push(p, $1, $2); }
      | stmts IF error END                        { yyerrok; }
      | stmts REPEAT error END                    { yyerrok; }
      | stmts broken ;
@@ -165,7 +165,7 @@ path: NAME                                       { $$ = LEAF(as, @$, $1); }
     | STRING                                     { $$ = LEAF(as, @$, $1); } ;
 
 exprs: expr                                      { $$ = LIST1(@$, $1); }
-     | exprs ',' expr                            { $$ = push(p, $1, $3); } ;
+     | exprs ',' expr                            { $$ = parse_push(p, $1, $3); } ;
 expr: expr OR expr                               { $$ = BINARY(@$, "or", $1, $3); }
     | expr AND expr                              { $$ = BINARY(@$, "and", $1, $3); }
     | NOT expr                                   { $$ = TREE(unary, @$, WORD("not"), 1, $2); }
@@ -198,28 +198,28 @@ call: NAME '(' args ')'                          { $$ = TREE(call, @$, $1, 3, LI
     | NAME '[' dimargs ']' '(' args ')'          { $$ = TREE(call, @$, $1, 3, $3, LIST(@1), $6); }
     | NAME '[' dimargs ARROW dimargs ']' '(' args ')'   { $$ = TREE(call, @$, $1, 3, $3, $5, $8); } ;
 dimargs: dimarg                                  { $$ = LIST1(@$, $1); }
-       | dimargs ',' dimarg                      { $$ = push(p, $1, $3); } ;
+       | dimargs ',' dimarg                      { $$ = parse_push(p, $1, $3); } ;
 dimarg: NAME                                     { $$ = LEAF(name, @$, $1); }
       | '(' group ')'                            { $$ = $2; } ;
 group: NAME                                      { $$ = TREE(group, @$, 0, 1, LEAF(name, @1, $1)); }
-     | group ',' NAME                            { $$ = push(p, $1, LEAF(name, @3, $3)); } ;
+     | group ',' NAME                            { $$ = parse_push(p, $1, LEAF(name, @3, $3)); } ;
 args: %empty                                     { $$ = LIST(@$); }
     | arg_list
     | arg_list ',' ;
 arg_list: arg                                    { $$ = LIST1(@$, $1); }
-        | arg_list ',' arg                       { $$ = push(p, $1, $3); } ;
+        | arg_list ',' arg                       { $$ = parse_push(p, $1, $3); } ;
 arg: expr                                        { $$ = TREE(arg, @$, WORD(""), 1, $1); }
    | NAME '=' expr                               { $$ = TREE(arg, @$, $1, 1, $3); } ;
 
 precs: %empty                                    { $$ = LIST(@$); }
      | precs END
-     | precs prec END                            { $$ = push(p, $1, $2); }
+     | precs prec END                            { $$ = parse_push(p, $1, $2); }
      | precs broken ;
 prec: setting
     | KEEP DTYPE ':' names                       { $$ = TREE(keep, @$, $2, 1, $4); } ;
 pars: %empty                                     { $$ = LIST(@$); }
     | pars END
-    | pars par END                               { $$ = push(p, $1, $2); }
+    | pars par END                               { $$ = parse_push(p, $1, $2); }
     | pars broken ;
 par: setting
    | MESH axes                                   { $$ = TREE(mesh, @$, 0, 1, $2); }
@@ -227,7 +227,7 @@ par: setting
 mapping: names ARROW names                       { $$ = TREE(map, @$, WORD(""), 2, $1, $3); }
        | WEAK names ARROW names                  { $$ = TREE(map, @$, WORD("weak"), 2, $2, $4); } ;
 axes: axis                                       { $$ = LIST1(@$, $1); }
-    | axes ',' axis                              { $$ = push(p, $1, $3); } ;
+    | axes ',' axis                              { $$ = parse_push(p, $1, $3); } ;
 axis: NAME '=' expr                              { $$ = TREE(set, @$, $1, 1, LIST1(@3, $3)); } ;
 %%
 static Node *num(Parse *p, Span at, double v) {
@@ -237,7 +237,7 @@ static Node *num(Parse *p, Span at, double v) {
 }
 
 static Node *called(Parse *p, Span at, Node *call, Node *as) {
-  if (call->kind == N_call) push(p, call, as), call->span = at;      // else it was refused: nested too deeply
+  if (call->kind == N_call) parse_push(p, call, as), call->span = at;      // else it was refused: nested too deeply
   return call;
 }
 

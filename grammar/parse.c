@@ -4,7 +4,7 @@
 #include <string.h>
 
 // ---- building -------------------------------------------------------------------------------------------------
-Node *push(Parse *p, Node *list, Node *kid) {
+Node *parse_push(Parse *p, Node *list, Node *kid) {
   if (kid->height >= AST_HEIGHT) {
     nest_error(p, kid->span);
     kid = ast_node(p->arena, N_none, kid->span, 0);
@@ -12,11 +12,11 @@ Node *push(Parse *p, Node *list, Node *kid) {
   return ast_push(p->arena, list, kid);
 }
 
-Node *tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
+Node *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
   Node *node = ast_node(p->arena, kind, span, text);
   va_list kids;
   va_start(kids, n);
-  for (int i = 0; i < n; i++) push(p, node, va_arg(kids, Node *));
+  for (int i = 0; i < n; i++) parse_push(p, node, va_arg(kids, Node *));
   va_end(kids);
   return node;
 }
@@ -66,8 +66,8 @@ static Node *run(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
   Parse p = {.arena = a, .in = in, .diag = d, .source = source, .start = start, .line = 1, .col = 1};
   if (!is_text(&p)) return 0;
   p.text = d->source.at[source];
-  map_init(&p.words, a);
-  for (size_t i = 0; i < WORD_COUNT; i++) map_put(&p.words, key_of(intern(in, words[i].word)), i);
+  map_init(&p.keywords, a);
+  for (size_t i = 0; i < KEYWORD_COUNT; i++) map_put(&p.keywords, key_of(intern(in, keywords[i].word)), i);
   scan_start(&p);
   mt_parse(&p);
   scan_finish(&p);

@@ -18,15 +18,15 @@ typedef struct { char bracket; bool contract; Span span; } Open;        // one o
 
 // A construct's word, from keywords.def.
 typedef enum { WORD_none, WORD_item, WORD_top, WORD_statement, WORD_clause, WORD_operator, WORD_constant, WORD_dtype } WordClass;
-typedef struct { int token; const char *word; WordClass class; const char *form; } Word;
+typedef struct { int token; const char *word; WordClass class; const char *form; } Keyword;
 enum {
-  WORD_COUNT = 0
+  KEYWORD_COUNT = 0
 #define X(token, word, class, form) + 1
 #include "grammar/keywords.def"
 #undef X
 };
-extern const Word words[WORD_COUNT];
-const Word *word_of(int token);     // 0 when the token is no word
+extern const Keyword keywords[KEYWORD_COUNT];
+const Keyword *keyword_of(int token);     // 0 when the token is no word
 
 typedef struct Parse {
   Arena *arena;
@@ -39,7 +39,7 @@ typedef struct Parse {
   Node *root;
 
   void *scanner;
-  Map words;                        // interned word -> its index in words
+  Map keywords;                        // interned word -> its index in keywords
   uint32_t line, col;               // of the next character
   size_t at, token;                 // bytes: the next one; where the token began
 
@@ -65,17 +65,17 @@ int mt_lex(Value *v, Span *at, Parse *p);                       // statement.c: 
 int mt_parse(Parse *p);                                         // mt.y
 
 // parse.c: building, with the height bounded
-Node *tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...);     // n kids
-Node *push(Parse *p, Node *list, Node *kid);
+Node *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...);     // n kids
+Node *parse_push(Parse *p, Node *list, Node *kid);
 
 // complain.c
 void scan_error(Parse *p, Span at, const char *code, const char *fmt, ...) PRINTF(4, 5);    // one message a line
 void syntax_error(Parse *p, Span at, const char *const *expected, int n);         // at p->last
 void nest_error(Parse *p, Span at);
-void close_bracket(Parse *p, const Token *t);                    // takes t's partner from p->open, if it is there
-void lose_brackets(Parse *p);       // open ( and [ cannot be closed any more: said, and forgotten
-const char *excerpt(Parse *p, const char *s, size_t n);         // for a message: short, on one line, no control bytes
-bool in_bracket(const Parse *p);    // the innermost open one is ( or [
+void bracket_close(Parse *p, const Token *t);                    // takes t's partner from p->open, if it is there
+void brackets_lose(Parse *p);       // open ( and [ cannot be closed any more: said, and forgotten
+const char *parse_excerpt(Parse *p, const char *s, size_t n);         // for a message: short, on one line, no control bytes
+bool bracket_is_open(const Parse *p);    // the innermost open one is ( or [
 
 static inline Span span_join(Span a, Span b) { return (Span){a.file, b.end_col, a.line, b.end_line, a.col}; }
 static inline Span span_here(const Parse *p) {                  // the next character

@@ -7,20 +7,20 @@
 #include "grammar/mt.tab.h"
 #include <string.h>
 
-const Word words[WORD_COUNT] = {
+const Keyword keywords[KEYWORD_COUNT] = {
 #define X(token, word, class, form) {token, word, WORD_##class, form},
 #include "grammar/keywords.def"
 #undef X
 };
 
-const Word *word_of(int token) {
-  for (size_t i = 0; i < WORD_COUNT; i++)
-    if (words[i].token == token) return &words[i];
+const Keyword *keyword_of(int token) {
+  for (size_t i = 0; i < KEYWORD_COUNT; i++)
+    if (keywords[i].token == token) return &keywords[i];
   return 0;
 }
 
 static WordClass class_of(int token) {
-  const Word *w = token < 256 ? 0 : word_of(token);
+  const Keyword *w = token < 256 ? 0 : keyword_of(token);
   return w ? w->class : WORD_none;
 }
 
@@ -43,7 +43,7 @@ static bool can_continue(int token) {
 
 static bool opens_statement(int token) { return class_of(token) == WORD_statement || token == DIM; }
 
-bool in_bracket(const Parse *p) { return p->open.n && p->open.at[p->open.n - 1].bracket != '{'; }
+bool bracket_is_open(const Parse *p) { return p->open.n && p->open.at[p->open.n - 1].bracket != '{'; }
 
 // `precision`, `parallel` and `train` are ordinary names but where an item may begin.
 static bool is_top_place(const Parse *p, const Token *t) {
@@ -88,11 +88,11 @@ static bool ended(const Parse *p) {                       // nothing waits for a
   return !p->last.kind || p->last.kind == END || p->last.kind == CUT || is_one_of(p->last.kind, "{");
 }
 
-static void keep_brackets(Parse *p, const Token *t) {
+static void note_brackets(Parse *p, const Token *t) {
   switch (t->kind) {
   case '(': case '{': vec_push(p->arena, &p->open, (Open){(char)t->kind, false, t->span}); break;
   case '[': case AT_OPEN: vec_push(p->arena, &p->open, (Open){'[', t->kind == AT_OPEN, t->span}); break;
-  case ')': case ']': case '}': close_bracket(p, t); break;
+  case ')': case ']': case '}': bracket_close(p, t); break;
   }
 }
 
@@ -105,8 +105,8 @@ int mt_lex(Value *v, Span *at, Parse *p) {
   look_ahead(p);
   Token *t = &p->ahead;
   bool item = opens_item(p, t), brace = t->kind == '{' || t->kind == '}';
-  if (in_bracket(p) && (item || !t->kind || brace || (t->fresh && opens_statement(t->kind)))) {
-    lose_brackets(p);
+  if (bracket_is_open(p) && (item || !t->kind || brace || (t->fresh && opens_statement(t->kind)))) {
+    brackets_lose(p);
     if (t->kind != '{') return insert(p, at, END);
   }
   if (item || !t->kind) {
@@ -124,7 +124,7 @@ int mt_lex(Value *v, Span *at, Parse *p) {
     }
     p->cutting = false;
     if (!ended(p) && p->last.kind != '}') return insert(p, at, END);
-  } else if (!in_bracket(p) && !ended(p)) {
+  } else if (!bracket_is_open(p) && !ended(p)) {
     if (t->fresh && p->last.kind != ELSE && p->last.kind != '}' && opens_statement(t->kind)) return insert(p, at, END);
     if (t->fresh && can_end(p->last.kind) && !p->contracts && !can_continue(t->kind)) return insert(p, at, END);
     if (t->kind == '}') return insert(p, at, END);
@@ -134,7 +134,7 @@ int mt_lex(Value *v, Span *at, Parse *p) {
   if (t->kind == '{' && p->in_item) p->quiet = false;
   if (t->kind == '{' || (t->kind == END && !p->open.n)) p->in_item = false;
   p->contracts = t->kind == ']' && p->open.n && p->open.at[p->open.n - 1].contract;
-  keep_brackets(p, t);
+  note_brackets(p, t);
   p->have_ahead = false;
   p->last = *t;
   *v = t->value, *at = t->span;
