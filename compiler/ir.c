@@ -21,6 +21,11 @@ const OpInfo op_info[OP_COUNT] = {
 #undef OP
 };
 
+#define X(kind) #kind,
+const char *const var_kind_name[VAR_COUNT] = {VAR_KINDS(X)};
+const char *const init_kind_name[INIT_COUNT] = {INIT_KINDS(X)};
+#undef X
+
 Op op_find(const char *name) {
   for (Op o = OP_none + 1; o < OP_COUNT; o++)
     if (!strcmp(op_info[o].name, name)) return o;

@@ -111,8 +111,15 @@ struct Fn {
 };
 
 // ---- state --------------------------------------------------------------------------------------------------------
-typedef enum { VAR_param, VAR_copy, VAR_grad, VAR_moment, VAR_scalar, VAR_COUNT } VarKind;
-typedef enum { INIT_zeros, INIT_ones, INIT_normal, INIT_uniform, INIT_COUNT } InitKind;
+#define VAR_KINDS(X) X(param) X(copy) X(grad) X(moment) X(scalar)
+#define INIT_KINDS(X) X(zeros) X(ones) X(normal) X(uniform)
+#define X(kind) VAR_##kind,
+typedef enum { VAR_KINDS(X) VAR_COUNT } VarKind;
+#undef X
+#define X(kind) INIT_##kind,
+typedef enum { INIT_KINDS(X) INIT_COUNT } InitKind;
+#undef X
+extern const char *const var_kind_name[VAR_COUNT], *const init_kind_name[INIT_COUNT];
 
 typedef struct {
   Str     name;                              // a parameter's path, with holes: "h.0.attn.c_attn.weight", "experts.{expert}.w2.weight"
@@ -227,15 +234,24 @@ Str     setting_word(const Module *m, const char *path, const char *otherwise); 
 // Types given by a builder or a text must have the same set of dims; see shape.c for the dtypes an op leaves open.
 bool shape_infer(Module *m, const Fn *f, const Node *n, TypeId *out, Text *why);
 // Whether a result may have type `given` where the rule finds `found`: any order of the dims, the dtype that const, cast
-// and random leave open, random's dims, any split of dims that the op makes (index, random, expand, scatter; reshard: all).
+// and random leave open, a dot's wider one, random's dims, any split of dims that the op makes (index, random, expand, scatter; reshard: all).
 bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why);
 
 // ---- text (print.c, read.c), verifier, graphviz -----------------------------------------------------------------------
 void    ir_print(Text *t, const Module *m);                       // parses back to the same bytes
 void    ir_print_fn(Text *t, const Fn *f);
+void    ir_print_node(Text *t, const Fn *f, NodeId n);
 void    ir_print_type(Text *t, const Module *m, TypeId type);     // bf16[batch|dp, seq|tp, embed] sum(tp)
 Module *ir_parse(Arena *a, Intern *in, Diag *d, uint16_t source);  // 0 after errors (printed)
+const char *attr_at_name(Op op);                                  // what the text calls Attr.at of it: at, by, reverse
 bool    ir_verify(const Module *m, const char *after);            // after: the pass; prints what is wrong; never changes m
+// What ir_verify asks of each thing; false: why says what is wrong. The two of nodes intern types into m; their
+// operands' types must be right. node_infer asks all of a node but that its types are those the op gives, rule[].
+bool    dim_check(const Module *m, DimId d, Text *why);
+bool    type_check(const Module *m, const Type *t, Text *why);
+bool    var_check(const Module *m, VarId v, Text *why);
+bool    node_infer(Module *m, const Fn *f, NodeId n, TypeId *rule, Text *why);
+bool    node_check(Module *m, const Fn *f, NodeId n, Text *why);
 typedef struct { const char *fn; int layer; bool unfold; } DotOptions; // fn 0: all; layer -1: all, repeated ones folded
 void    ir_dot_print(Text *t, const Module *m, DotOptions o);
 #endif

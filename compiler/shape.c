@@ -489,7 +489,9 @@ bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text 
   Rule r = {.m = (Module *)(uintptr_t)m, .n = n, .why = why};
   bool layout = n->op == OP_reshard;
   uint8_t axes = b->pending_axes;
-  if (n->op != OP_const && n->op != OP_cast && n->op != OP_random && a->dtype != b->dtype)
+  bool open = n->op == OP_const || n->op == OP_cast || n->op == OP_random;
+  bool wider = n->op == OP_dot && dtype_is_float(b->dtype) && b->dtype != DT_float && dtype_bytes(b->dtype) >= dtype_bytes(a->dtype);
+  if (!open && !wider && a->dtype != b->dtype)
     return no(&r, "it is %s, not %s", dtype_name(a->dtype), dtype_name(b->dtype));
   if (n->op != OP_random && a->ndim != b->ndim) return no(&r, "it has %d dims, not %d", a->ndim, b->ndim);
   if (layout ? (b->pending_axes & ~a->pending_axes) != 0 : a->pending != b->pending || a->pending_axes != b->pending_axes)

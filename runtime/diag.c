@@ -35,7 +35,7 @@ static const char *paint(const Diag *d, const char *on) { return d->color && !d-
 static void say_line(Diag *d, Source *s, Span at, const char *tint) {
   enum { wide = 100 };
   if (!s->line) source_index(d, s);
-  if (at.line > s->nline) return;
+  if (!s->n || at.line > s->nline) return;
   size_t beg = s->line[at.line - 1], end = at.line < s->nline ? s->line[at.line] - 1 : s->n;
   if (end > beg && s->text[end - 1] == '\r') end--;
   size_t from = beg;                                    // byte where the span starts
