@@ -497,7 +497,10 @@ Fn *vjp_function(Module *m, const Fn *f, Str name, bool inlined) {
       g.b.why = intern(m->in, "autodiff: no gradient reaches this");
       g.d[x] = expanded(&g, ir_const(&g.b, 0, dtype(&g, x)), x);
     }
-    ir_return(t, grad_of(&g, x), f->val.at[x].name);
+    ValId dx = grad_of(&g, x);
+    TypeId as = t->val.at[x].type;                      // in the argument's order
+    if (t->val.at[dx].type != as) dx = ir_add_typed(&g.b, OP_cast, &dx, 1, (Attr){0}, &as, 1, 0);
+    ir_return(t, dx, f->val.at[x].name);
   }
   return t;
 }
