@@ -24,4 +24,25 @@ void    interp_first(Interp *it, bool first);                     // the next ru
 bool    interp_run(Interp *it, const Fn *f, const double *const *in, double *const *out);
 const char *interp_fault(const Interp *it);                       // why the last call was false
 
+
+// ---- training: a step as mtrun makes it ---------------------------------------------------------------------------
+// For each microbatch `prologue`, then for each `micro`, then `update`; before them the host's scalars are set.
+typedef struct { Str name; const double *at; } Feed;              // an input's values of one step: samples first
+
+typedef struct {
+  double lr, grad_norm;                                           // grad_norm: before clipping; NaN when nothing measures it
+  bool   updated;                                                 // false: the update was skipped
+  const double *output;                                           // beside Module.output; valid until the next step
+} StepLog;
+
+typedef struct Training Training;
+Status  training_create(Arena *a, Interp *it, Training **out);    // settings read and checked; parameters are to be set yet
+int64_t training_samples(const Training *t);                      // of a step
+// before_update (0: nothing) is called when the gradients are complete: the variables NAME:grad.
+Status  training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg, StepLog *log);
+Status  training_load(Training *t, const char *path);             // the parameters from a checkpoint, whose names must be theirs
+Status  training_save(Training *t, const char *path, VarKind kind); // of VAR_param, or VAR_grad: under the parameters' names
+
+typedef struct { const char *init, *batches, *grads, *final, *log_json; int64_t steps; } InterpOptions; // 0: not given
+Status interp_command(Arena *a, const Module *m, const InterpOptions *o); // mtc interp
 #endif

@@ -8,21 +8,21 @@ const char *const schedule_names[SCHEDULE_COUNT] = {
   SCHEDULES(X)
 #undef X
 };
-static const char *const shape_names[SHAPE_COUNT] = {
+static const char *const style_names[STYLE_COUNT] = {
 #define X(word) #word,
-  SCHEDULE_SHAPES(X)
+  SCHEDULE_STYLES(X)
 #undef X
 };
 
-enum { TAKES_warmup = 1, TAKES_min = 2, TAKES_steps = 4, TAKES_decay = 8, TAKES_shape = 16 };
+enum { TAKES_warmup = 1, TAKES_min = 2, TAKES_decay = 4, TAKES_style = 8 };
 static const struct { const char *name; unsigned bit; } arguments[] = {
-  {"warmup", TAKES_warmup}, {"min", TAKES_min}, {"steps", TAKES_steps}, {"decay", TAKES_decay}, {"shape", TAKES_shape}};
+  {"warmup", TAKES_warmup}, {"min", TAKES_min}, {"decay", TAKES_decay}, {"style", TAKES_style}};
 
 static unsigned takes(ScheduleKind kind) {
   switch (kind) {
   case SCHEDULE_constant: return TAKES_warmup;
-  case SCHEDULE_wsd:      return TAKES_warmup | TAKES_min | TAKES_steps | TAKES_decay | TAKES_shape;
-  default:                return TAKES_warmup | TAKES_min | TAKES_steps;
+  case SCHEDULE_wsd:      return TAKES_warmup | TAKES_min | TAKES_decay | TAKES_style;
+  default:                return TAKES_warmup | TAKES_min;
   }
 }
 
@@ -68,24 +68,23 @@ static bool read_argument(Schedule *s, const ScheduleArg *a, Text *why) {
     no(why, "%s: ", schedule_names[s->kind]);
     return unknown(why, "argument", a->name, names, n);
   }
-  if ((bit == TAKES_shape) != (a->word != 0)) return no(why, "%s must be a %s", a->name, a->word ? "number" : "word");
+  if ((bit == TAKES_style) != (a->word != 0)) return no(why, "%s must be a %s", a->name, a->word ? "number" : "word");
   switch (bit) {
   case TAKES_warmup: return steps_of(a, &s->warmup, why);
-  case TAKES_steps:  return steps_of(a, &s->steps, why);
   case TAKES_decay:  return steps_of(a, &s->decay, why);
   case TAKES_min:    s->min = a->num; return true;
   default: break;
   }
-  int shape = find(shape_names, SHAPE_COUNT, a->word);
-  if (shape < 0) return unknown(why, "shape", a->word, shape_names, SHAPE_COUNT);
-  s->shape = (ScheduleShape)shape;
+  int style = find(style_names, STYLE_COUNT, a->word);
+  if (style < 0) return unknown(why, "style", a->word, style_names, STYLE_COUNT);
+  s->style = (ScheduleStyle)style;
   return true;
 }
 
 bool schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t narg, double max, int64_t steps, Text *why) {
   int k = find(schedule_names, SCHEDULE_COUNT, kind);
   if (k < 0) return unknown(why, "schedule", kind, schedule_names, SCHEDULE_COUNT);
-  *s = (Schedule){.kind = (ScheduleKind)k, .max = max, .steps = steps, .decay = -1};
+  *s = (Schedule){.kind = (ScheduleKind)k, .max = max, .steps = steps};
   for (size_t i = 0; i < narg; i++)
     if (!read_argument(s, &arg[i], why)) return false;
   if (!(max >= 0 && max <= 1e300)) return no(why, "the learning rate is %g; it must be finite and not negative", max);
@@ -93,16 +92,15 @@ bool schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t
   if (s->steps < 0) return no(why, "%lld steps", (long long)s->steps);
   if (s->warmup > s->steps) return no(why, "warmup is %lld steps, more than the %lld in all", (long long)s->warmup, (long long)s->steps);
   if (s->decay > s->steps - s->warmup) return no(why, "decay is %lld steps, more than the %lld after the warm-up", (long long)s->decay, (long long)(s->steps - s->warmup));
-  if (s->decay < 0) s->decay = MIN((s->steps + 9) / 10, s->steps - s->warmup);
   return true;
 }
 
 // what is left of max - min after a part r of the decay
-static double left(ScheduleShape shape, double r) {
-  switch (shape) {
-  case SHAPE_cosine:      return 0.5 * (cos(3.14159265358979323846 * r) + 1);
-  case SHAPE_exponential: return 2 * pow(0.5, r) - 1;
-  case SHAPE_minus_sqrt:  return 1 - sqrt(r);
+static double left(ScheduleStyle style, double r) {
+  switch (style) {
+  case STYLE_cosine:      return 0.5 * (cos(3.14159265358979323846 * r) + 1);
+  case STYLE_exponential: return 2 * pow(0.5, r) - 1;
+  case STYLE_minus_sqrt:  return 1 - sqrt(r);
   default:                return 1 - r;
   }
 }
@@ -116,6 +114,6 @@ double schedule_lr(const Schedule *s, int64_t n) {
   int64_t length = s->kind == SCHEDULE_wsd ? s->decay : s->steps - s->warmup, start = s->steps - length;
   if (n <= start) return s->max;                        // also: no length
   double r = (double)(n - start) / (double)length;
-  ScheduleShape shape = s->kind == SCHEDULE_wsd ? s->shape : s->kind == SCHEDULE_cosine ? SHAPE_cosine : SHAPE_linear;
-  return s->min + left(shape, r) * (s->max - s->min);
+  ScheduleStyle style = s->kind == SCHEDULE_wsd ? s->style : s->kind == SCHEDULE_cosine ? STYLE_cosine : STYLE_linear;
+  return s->min + left(style, r) * (s->max - s->min);
 }

@@ -39,16 +39,16 @@ static void values_test(void **state) {
 static void wsd_test(void **state) {
   (void)state;
   Arena *a = arena_create();
-  static const struct { const char *shape; double half; } rows[] = {
+  static const struct { const char *style; double half; } rows[] = {
     {"linear", .5}, {"cosine", .5}, {"exponential", 0.41421356237309515}, {"minus_sqrt", 0.29289321881345243}};
   for (size_t i = 0; i < COUNT(rows); i++) {
     Text why;
     text_init(&why, a);
-    ScheduleArg arg[] = {{"warmup", 2, 0}, {"decay", 4, 0}, {"shape", 0, rows[i].shape}};
+    ScheduleArg arg[] = {{"warmup", 2, 0}, {"decay", 4, 0}, {"style", 0, rows[i].style}};
     Schedule s;
     assert_true(schedule_make(&s, "wsd", arg, 3, 1, 20, &why));
     assert_true(schedule_lr(&s, 1) == .5 && schedule_lr(&s, 2) == 1 && schedule_lr(&s, 16) == 1 && schedule_lr(&s, 21) == 0);
-    if (fabs(schedule_lr(&s, 18) - rows[i].half) > 1e-15) fail_msg("%s: %.17g", rows[i].shape, schedule_lr(&s, 18));
+    if (fabs(schedule_lr(&s, 18) - rows[i].half) > 1e-15) fail_msg("%s: %.17g", rows[i].style, schedule_lr(&s, 18));
     assert_true(fabs(schedule_lr(&s, 20)) < 1e-15);
   }
   arena_destroy(a);
@@ -81,8 +81,8 @@ static void refused_test(void **state) {
     {"linear", {"min", 2, 0}, 1, 10, "min is 2; it must lie between 0 and the learning rate, 1"},
     {"linear", {"min", 0, 0}, INFINITY, 10, "the learning rate is inf; it must be finite and not negative"},
     {"constant", {"min", 0, 0}, 1, 10, "constant: no argument 'min'; there are warmup"},
-    {"wsd", {"shape", 0, "cosin"}, 1, 10, "no shape 'cosin'; did you mean 'cosine'?"},
-    {"wsd", {"shape", 3, 0}, 1, 10, "shape must be a word"},
+    {"wsd", {"style", 0, "cosin"}, 1, 10, "no style 'cosin'; did you mean 'cosine'?"},
+    {"wsd", {"style", 3, 0}, 1, 10, "style must be a word"},
     {"wsd", {"decay", 11, 0}, 1, 10, "decay is 11 steps, more than the 10 after the warm-up"},
   };
   for (size_t i = 0; i < COUNT(rows); i++) {
