@@ -205,14 +205,21 @@ PLAN_NUMBERS(X)
 static void write_call(Text *t, const char *row, const PlanCall *c) {
   if (!c->word) return;
   text_puts(t, row), put_word(t, c->word);
-  for (uint32_t i = 0; i < c->num.n; i++) put_word(t, c->num.at[i].name), put_real(t, c->num.at[i].value);
+  for (uint32_t i = 0; i < c->num.n; i++) {
+    const PlanNum *n = &c->num.at[i];
+    put_word(t, n->name);
+    if (n->word) text_puts(t, " ="), put_word(t, n->word);
+    else put_real(t, n->value);
+  }
   text_puts(t, "\n");
 }
 static void read_call(Reader *r, PlanCall *c) {
   *c = (PlanCall){.word = get_word(r)};
   while (!at_end(r)) {
-    Str name = get_word(r);
-    vec_push(r->plan->arena, &c->num, (PlanNum){name, get_real(r)});
+    PlanNum n = {.name = get_word(r)};
+    if (next_is(r, " =")) n.word = get_word(r);
+    else n.value = get_real(r);
+    vec_push(r->plan->arena, &c->num, n);
   }
 }
 static void read_optimizer(Reader *r) { read_call(r, &r->plan->optimizer); }

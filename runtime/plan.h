@@ -40,8 +40,8 @@ typedef struct { Str name; DType dtype; int64_t at; } PlanSlot;    // of the sca
 typedef struct { Str name; int64_t extent, size; bool sample; } PlanDim;            // sample: counts samples (batch)
 typedef struct { Str name; int64_t size; } PlanAxis;
 typedef struct { Str path; uint32_t line, col; Str what; } PlanLine;                // a model line; what: "attention", "dot"
-typedef struct { Str name; double value; } PlanNum;
-typedef struct { Str word; VEC(PlanNum) num; } PlanCall;           // adamw(lr = 1e-3, …); word 0: not set
+typedef struct { Str name; double value; Str word; } PlanNum;      // word: 0 when the value is a number
+typedef struct { Str word; VEC(PlanNum) num; } PlanCall;           // adamw(lr = 1e-3, …), wsd(decay = 10, shape = linear); word 0: not set
 
 #define PLAN_VARS(X) X(param) X(copy) X(grad) X(moment)
 typedef enum {

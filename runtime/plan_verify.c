@@ -204,7 +204,11 @@ static bool gemm_c_apart(const PlanGemm *g) {
   return (g->m <= 1 || g->cm) && (g->n <= 1 || g->cn);
 }
 
-static bool unit(int64_t n, int64_t stride) { return n <= 1 || stride == 1; }
+// An operand of rows × cols is plain rows or rows of its transpose, each at least as long as what is in it.
+static bool is_matrix(int64_t rows, int64_t cols, int64_t row, int64_t col) {
+  if (cols <= 1 || col == 1) return rows <= 1 || row >= cols;
+  return (rows <= 1 || row == 1) && col >= rows;
+}
 
 static bool check_gemms(Check *c) {
   const Plan *p = c->p;
@@ -214,8 +218,7 @@ static bool check_gemms(Check *c) {
     if (!dtype_is_float(g->a) || !dtype_is_float(g->b) || !dtype_is_float(g->c) || (wide && wide != 3) || !isfinite(g->alpha))
       return no(c, "gemm %u: no product of these formats", i);
     int64_t strides[] = {g->am, g->ak, g->bk, g->bn, g->cm, g->cn};
-    bool right = unit(g->m, g->am) || unit(g->k, g->ak);
-    right = right && (unit(g->k, g->bk) || unit(g->n, g->bn)) && (unit(g->m, g->cm) || unit(g->n, g->cn));
+    bool right = is_matrix(g->m, g->k, g->am, g->ak) && is_matrix(g->k, g->n, g->bk, g->bn) && is_matrix(g->m, g->n, g->cm, g->cn);
     for (size_t j = 0; j < COUNT(strides); j++) right = right && strides[j] >= 0 && strides[j] <= INT32_MAX;
     right = right && g->m >= 0 && g->n >= 0 && g->k >= 0 && g->m <= INT32_MAX && g->n <= INT32_MAX && g->k <= INT32_MAX;
     int64_t total = 1;

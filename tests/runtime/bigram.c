@@ -86,7 +86,7 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   p->steps = b->steps, p->microbatches = b->microbatches, p->micro_batch = b->batch, p->global_batch = b->batch * b->microbatches;
   p->seed = 1234;
   p->optimizer.word = plan_str(p, "sgd"), p->schedule.word = plan_str(p, "constant");
-  vec_push(a, &p->optimizer.num, (PlanNum){plan_str(p, "lr"), b->lr});
+  vec_push(a, &p->optimizer.num, (PlanNum){plan_str(p, "lr"), b->lr, 0});
   const char *axes[] = {"pp", "dp", "ep", "cp", "tp"};
   for (size_t i = 0; i < COUNT(axes); i++) vec_push(a, &p->axis, (PlanAxis){plan_str(p, axes[i]), 1});
   uint32_t batch = plan_dim(p, (PlanDim){"batch", b->batch, b->batch, true}), seq = plan_dim(p, (PlanDim){"seq", b->seq, b->seq, false});

@@ -17,6 +17,8 @@ static void there_and_back_test(void **state) {
   Arena *a = arena_create();
   Plan *p = bigram_plan(a, &bigram_small), *q = plan_create(a);
   p->model = plan_str(p, "a \"name\"\\ with\nall");
+  vec_push(a, &p->schedule.num, (PlanNum){plan_str(p, "shape"), 0, plan_str(p, "minus_sqrt")});
+  vec_push(a, &p->schedule.num, (PlanNum){plan_str(p, "min"), 1e-5, 0});
   Text t = written(p);
   const char *why = plan_parse(q, t.s, t.n);
   if (why) fail_msg("%s", why);
@@ -27,6 +29,8 @@ static void there_and_back_test(void **state) {
   assert_memory_equal(t.s, u.s, t.n);
   assert_string_equal(p->hash, q->hash);
   assert_string_equal(q->model, p->model);
+  assert_string_equal(q->schedule.num.at[0].word, "minus_sqrt");
+  assert_true(plan_num(&q->schedule, "min", 0) == 1e-5);
   assert_int_equal(plan_find_fn(q, "micro"), plan_find_fn(p, "micro"));
   assert_int_equal(plan_find_slot(q, "$grad_norm"), plan_find_slot(p, "$grad_norm"));
   Text v = written(bigram_plan(a, &bigram_small)), w = written(bigram_plan(a, &bigram_small));
@@ -115,7 +119,7 @@ static void refused_test(void **state) {
   EXPECT("the work buffer of kernel norm", p->kernel.at[9].work = 1 << 20);
   EXPECT("buffers for kernel", FN("micro")->ins.at[8].narg = 2);
   EXPECT("operand 0 of gemm 1", p->gemm.at[1].m = 1000);
-  EXPECT("gemm 1 writes an element twice", p->gemm.at[1].cm = 7);
+  EXPECT("gemm 1 writes an element twice", p->gemm.at[1].nloop = 1, p->gemm.at[1].loop[0] = (GemmLoop){2, 0, 0, 1});
   EXPECT("its extents or strides", p->gemm.at[1].ak = 2, p->gemm.at[1].am = 2);
   EXPECT("no product of these formats", p->gemm.at[1].a = DT_f32);
   EXPECT("gemm 1 is too large", p->gemm.at[1].nloop = 1, p->gemm.at[1].loop[0] = (GemmLoop){3, INT64_MAX / 2, 0, 0});
