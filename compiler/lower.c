@@ -34,7 +34,7 @@ const char *val_show(const Lower *l, Val v) {
   return arena_printf(l->a, "%s[%s]", dtype_name(t->dtype), dims_show(l, t->dim, t->ndim));
 }
 
-const char *words(const Lower *l, const Ast *e) { return span_words(l->p->diag, l->a, e->span, "the value"); }
+const char *expr_words(const Lower *l, const Ast *e) { return span_words(l->p->diag, l->a, e->span, "the value"); }
 
 Build at_span(const Lower *l, Span at) {
   return (Build){.fn = l->fn, .loc = at, .why = l->frame->why, .path = l->frame->path, .layer = l->layer};
@@ -112,7 +112,7 @@ static void dim_statement(Lower *l, const Ast *s) {
     Val v = expr_eval(l, s->kid[0]);
     if (val_is_error(v)) return;
     if (v.tensor || !whole(v.number, 1)) {
-      lower_error(l, s->span, "MT0305", "dim %s = %s is %s; it must be whole and positive", s->text, words(l, s->kid[0]), val_show(l, v));
+      lower_error(l, s->span, "MT0305", "dim %s = %s is %s; it must be whole and positive", s->text, expr_words(l, s->kid[0]), val_show(l, v));
       return;
     }
     d.extent = d.size = (int64_t)v.number.num;
@@ -237,17 +237,17 @@ static void misfit(Lower *l, Span at, Val a, Val b, const Ast *ea, const Ast *eb
   }
   const Dim *not_in_a = missing(l, tb, ta), *not_in_b = missing(l, ta, tb);
   if (ta->ndim == tb->ndim && not_in_b) {
-    lower_error(l, at, "MT0202", "neither operand has all dims: %s is %s, %s is %s", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b));
-    diag_note(l->p->diag, "expand[%s](%s) or expand[%s](%s) gives one all dims", not_in_a->name, words(l, ea), not_in_b->name, words(l, eb));
+    lower_error(l, at, "MT0202", "neither operand has all dims: %s is %s, %s is %s", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b));
+    diag_note(l->p->diag, "expand[%s](%s) or expand[%s](%s) gives one all dims", not_in_a->name, expr_words(l, ea), not_in_b->name, expr_words(l, eb));
     return;
   }
-  lower_error(l, at, "MT0201", "dims do not fit: %s is %s, %s is %s; %s is not in %s", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b),
-              not_in_a->name, words(l, ea));
+  lower_error(l, at, "MT0201", "dims do not fit: %s is %s, %s is %s; %s is not in %s", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b),
+              not_in_a->name, expr_words(l, ea));
   for (int i = 0; i < ta->ndim; i++) {
     const Dim *d = dim_of(l->m, ta->dim[i]);
     if (type_pos(tb, ta->dim[i]) >= 0 || d->extent > not_in_a->extent) continue;
-    if (d->extent == not_in_a->extent) diag_note(l->p->diag, "rename[%s -> %s](%s)?", not_in_a->name, d->name, words(l, eb));
-    else if (!d->sample) diag_note(l->p->diag, "slice[%s -> %s](%s)?", not_in_a->name, d->name, words(l, eb));
+    if (d->extent == not_in_a->extent) diag_note(l->p->diag, "rename[%s -> %s](%s)?", not_in_a->name, d->name, expr_words(l, eb));
+    else if (!d->sample) diag_note(l->p->diag, "slice[%s -> %s](%s)?", not_in_a->name, d->name, expr_words(l, eb));
     else continue;
     return;
   }
@@ -285,7 +285,7 @@ Val elementwise(Lower *l, Span at, Op op, const Val *in, const Ast *const *as, u
     DType t = val_shape(l, v[i])->dtype;
     if (dtype != DT_none && t != dtype && strcmp(kind_word(t), kind_word(dtype))) {
       lower_error(l, at, t == DT_bool || dtype == DT_bool ? "MT0212" : "MT0210", "%s and %s do not mix: %s is %s, %s is %s", kind_word(dtype), kind_word(t),
-                  words(l, as[from]), val_show(l, in[from]), words(l, as[i]), val_show(l, in[i]));
+                  expr_words(l, as[from]), val_show(l, in[from]), expr_words(l, as[i]), val_show(l, in[i]));
       diag_note(l->p->diag, t == DT_bool || dtype == DT_bool ? "write select(mask, x, 0)" : "write float(…)");
       return val_error();
     }
@@ -313,14 +313,14 @@ Val elementwise(Lower *l, Span at, Op op, const Val *in, const Ast *const *as, u
       }
       double x = v[i].number.num;
       if (dtype_is_int(dtype) && (x != floor(x) || fabs(x) > (dtype == DT_i64 ? 0x1p53 : 0x1p31 - 1))) {
-        lower_error(l, as[i]->span, "MT0211", "%s is not an %s integer and %s is %s", val_show(l, v[i]), dtype_name(dtype), words(l, as[i == from && n > from + 1 ? from + 1 : from]),
+        lower_error(l, as[i]->span, "MT0211", "%s is not an %s integer and %s is %s", val_show(l, v[i]), dtype_name(dtype), expr_words(l, as[i == from && n > from + 1 ? from + 1 : from]),
                     val_show(l, in[i == from && n > from + 1 ? from + 1 : from]));
         diag_note(l->p->diag, "write float(…) first");
         return val_error();
       }
     }
   if (op == OP_div && dtype_is_int(dtype)) {
-    lower_error(l, at, "MT0211", "integers have no '/': %s is %s; write float(…) / …, or floor(float(…) / …)", words(l, as[0]), val_show(l, v[0]));
+    lower_error(l, at, "MT0211", "integers have no '/': %s is %s; write float(…) / …, or floor(float(…) / …)", expr_words(l, as[0]), val_show(l, v[0]));
     return val_error();
   }
   if (!fits(l, at, v, as, n)) return val_error();
@@ -333,32 +333,32 @@ Val elementwise(Lower *l, Span at, Op op, const Val *in, const Ast *const *as, u
 
 Val contract(Lower *l, Span at, Val a, Val b, const Ast *ea, const Ast *eb, const Ast *dims) {
   if (val_is_error(a) || val_is_error(b)) return val_error();
-  if (!a.tensor || !b.tensor) return lower_error(l, at, "MT0216", "'@' wants two tensors: %s is %s, %s is %s", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b)), val_error();
+  if (!a.tensor || !b.tensor) return lower_error(l, at, "MT0216", "'@' wants two tensors: %s is %s, %s is %s", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b)), val_error();
   DimId in[MAX_DIMS], shared[MAX_DIMS];
   uint32_t n = 0, ns = 0;
   const Type *ta = val_shape(l, a), *tb = val_shape(l, b);
   for (int i = 0; i < ta->ndim; i++)
     if (type_pos(tb, ta->dim[i]) >= 0) shared[ns++] = ta->dim[i];
   if (!type_is_float(ta) || !type_is_float(tb)) {
-    lower_error(l, at, "MT0210", "'@' multiplies floats: %s is %s, %s is %s; write float(…)", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b));
+    lower_error(l, at, "MT0210", "'@' multiplies floats: %s is %s, %s is %s; write float(…)", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b));
     return val_error();
   }
   if (dims->kind == N_none) {
     if (ns == 1) in[n++] = shared[0];
     else if (ns) {
-      lower_error(l, at, "MT0203", "'%s @ %s' is ambiguous: the operands share %s", words(l, ea), words(l, eb), dims_show(l, shared, ns));
-      diag_note(l->p->diag, "%s is %s, %s is %s", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b));
-      diag_note(l->p->diag, "write %s @[%s] %s to contract all, or name fewer, or rename one of the dims", words(l, ea), dims_show(l, shared, ns), words(l, eb));
+      lower_error(l, at, "MT0203", "'%s @ %s' is ambiguous: the operands share %s", expr_words(l, ea), expr_words(l, eb), dims_show(l, shared, ns));
+      diag_note(l->p->diag, "%s is %s, %s is %s", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b));
+      diag_note(l->p->diag, "write %s @[%s] %s to contract all, or name fewer, or rename one of the dims", expr_words(l, ea), dims_show(l, shared, ns), expr_words(l, eb));
       return val_error();
     } else {
-      lower_error(l, at, "MT0204", "nothing to contract: %s is %s, %s is %s; @[] is the outer product", words(l, ea), val_show(l, a), words(l, eb), val_show(l, b));
+      lower_error(l, at, "MT0204", "nothing to contract: %s is %s, %s is %s; @[] is the outer product", expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b));
       return val_error();
     }
   } else {
     if (!dims_eval(l, dims, in, &n)) return val_error();
     for (uint32_t i = 0; i < n; i++)
       if (type_pos(ta, in[i]) < 0 || type_pos(tb, in[i]) < 0) {
-        lower_error(l, dims->span, "MT0204", "%s is not in both: %s is %s, %s is %s", dim_of(l->m, in[i])->name, words(l, ea), val_show(l, a), words(l, eb), val_show(l, b));
+        lower_error(l, dims->span, "MT0204", "%s is not in both: %s is %s, %s is %s", dim_of(l->m, in[i])->name, expr_words(l, ea), val_show(l, a), expr_words(l, eb), val_show(l, b));
         return val_error();
       }
   }
@@ -460,7 +460,7 @@ static bool init_of(Lower *l, const Ast *e, Var *v) {
     v->a = i == INIT_normal ? 0 : x[0], v->b = i == INIT_normal ? x[0] : x[1];
     return true;
   }
-  return lower_error(l, e->span, "MT0264", "a parameter starts as zeros, ones, normal(std) or uniform(lo, hi), not %s", words(l, e)), false;
+  return lower_error(l, e->span, "MT0264", "a parameter starts as zeros, ones, normal(std) or uniform(lo, hi), not %s", expr_words(l, e)), false;
 }
 
 // Every {hole} of the template is a dim of the parameter, with as many names as it has entries.
@@ -555,7 +555,7 @@ static bool repeat_statement(Lower *l, const Ast *s, Vals *out) {
   Val n = expr_eval(l, s->kid[0]);
   if (val_is_error(n)) return false;
   if (n.tensor || !whole(n.number, 0)) {
-    lower_error(l, s->kid[0]->span, "MT0305", "repeat %s is %s; it must be whole", words(l, s->kid[0]), val_show(l, n));
+    lower_error(l, s->kid[0]->span, "MT0305", "repeat %s is %s; it must be whole", expr_words(l, s->kid[0]), val_show(l, n));
     return false;
   }
   if (named(l, s->text) || map_get(&f->scope->config_by_name, key_of(s->text))) {
@@ -570,7 +570,7 @@ static bool repeat_statement(Lower *l, const Ast *s, Vals *out) {
     if (before) memcpy(was, f->val.at, before * sizeof *was);
     vec_push(l->a, &f->index, (Named){.name = s->text, .val = val_number(number_of((double)i))});
     if (!layer) l->layer = (uint32_t)i + 1;
-    returned = run(l, s->kid[1], out);
+    returned = stmts_run(l, s->kid[1], out);
     l->layer = layer, f->index.n--;
     for (uint32_t k = before; k < f->val.n; k++)                       // names first assigned inside end with the iteration
       if (!f->val.at[k].end.line) {
@@ -598,7 +598,7 @@ static void assign_statement(Lower *l, const Ast *s) {
   for (uint32_t i = 0; i < vals.n; i++) assign(l, s->kid[0]->kid[i], vals.at[i]);
 }
 
-bool run(Lower *l, const Ast *stmts, Vals *out) {
+bool stmts_run(Lower *l, const Ast *stmts, Vals *out) {
   for (uint32_t i = 0; i < stmts->n; i++) {
     const Ast *s = stmts->kid[i];
     if (!budget(l, s->span, 1)) return false;
@@ -619,7 +619,7 @@ bool run(Lower *l, const Ast *stmts, Vals *out) {
         lower_error(l, s->kid[0]->span, "MT0250", "a condition must be known at compile time, got %s; use select(…)", val_show(l, c));
         break;
       }
-      if (run(l, s->kid[c.number.num != 0 ? 1 : 2], out)) return true;
+      if (stmts_run(l, s->kid[c.number.num != 0 ? 1 : 2], out)) return true;
       break;
     }
     default: break;

@@ -53,7 +53,7 @@ Val  val_number(Number n);
 Val  val_tensor(Lower *l, ValId v, Span at);                          // checks its size
 const Type *val_shape(const Lower *l, Val v);                         // of a tensor
 const char *val_show(const Lower *l, Val v);                          // "float[batch, seq]", "0.5"
-const char *words(const Lower *l, const Ast *e);                      // the expression as written, or "the value"
+const char *expr_words(const Lower *l, const Ast *e);                      // the expression as written, or "the value"
 const char *dims_show(const Lower *l, const DimId *dim, uint32_t n);
 
 Build at_span(const Lower *l, Span at);
@@ -77,5 +77,5 @@ bool prim_known(Str name);
 Str  prim_name(size_t i);                                             // 0 past the end
 
 // Statements of a body; true when it returned (into out).
-bool run(Lower *l, const Ast *stmts, Vals *out);
+bool stmts_run(Lower *l, const Ast *stmts, Vals *out);
 #endif

@@ -73,7 +73,7 @@ static bool pattern_ok(Lower *l, Val v, const Ast *t, bool result, const char *w
     for (int i = 0; i < have->ndim; i++) {
       const Dim *d = dim_of(l->m, have->dim[i]);
       if (d->extent == lacks->extent && !in_set(must, nmust, have->dim[i]) ) {
-        diag_note(l->p->diag, "rename[%s -> %s](%s)?", d->name, lacks->name, as ? words(l, as) : "…");
+        diag_note(l->p->diag, "rename[%s -> %s](%s)?", d->name, lacks->name, as ? expr_words(l, as) : "…");
         break;
       }
     }
@@ -135,7 +135,7 @@ static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const At
   l->fn = body, l->layer = 0;
   Vals out = {0};
   const Ast *t = def->ast->kid[2]->kid[0];
-  if (run(l, def->ast->kid[3], &out) && out.n == 1 && out.at[0].tensor)
+  if (stmts_run(l, def->ast->kid[3], &out) && out.n == 1 && out.at[0].tensor)
     ir_return(body, convert_float(l, out.at[0], t, f->flt, false, def->ast->span).v, "");
   l->fn = outer, l->layer = layer, f->path = path;
   FnId id = body->ret.n ? fn_id(body) : 0;
@@ -338,7 +338,7 @@ static void invoke(Lower *l, const Def *def, const Ast *e, const Arg *arg, uint3
     ok = true;
   } else {
     if (def->scope == &l->p->prelude && caller->scope != def->scope) f->why = intern_printf(l->p->in, "prelude: %s", def->name);
-    ok = run(l, def->ast->kid[3], &got);
+    ok = stmts_run(l, def->ast->kid[3], &got);
     if (!ok && !l->stop && !l->p->diag->errors) lower_error(l, def->ast->span, "MT0251", "%s does not return on this path", def->name);
     else if (!ok && !l->stop) ok = false;
   }

@@ -81,7 +81,7 @@ static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
   if (def->keep != DT_none) frame.flt = dtype_wider(frame.flt, def->keep);
   Vals returned = {0};
   if (!input_types(l, &frame)) return false;
-  run(l, def->ast->kid[2], &returned);
+  stmts_run(l, def->ast->kid[2], &returned);
   if (returned.n) lower_error(l, def->ast->span, "MT0268", "a model assigns its outputs by name and does not return");
   if (l->p->diag->errors) return false;
   e->out = NEW_N(l->a, ValId, outs->n + 1);

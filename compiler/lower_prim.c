@@ -57,7 +57,7 @@ static bool has_dims(Prim *p) {              // of the first argument
   for (uint32_t i = 0; i < p->ndim; i++)
     if (type_pos(val_shape(p->l, p->in[0]), p->dim[i]) < 0) {
       const Type *t = val_shape(p->l, p->in[0]);
-      lower_error(p->l, p->e->kid[0]->span, "MT0205", "%s is %s and has no %s; dims there: %s", words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->dim[i]),
+      lower_error(p->l, p->e->kid[0]->span, "MT0205", "%s is %s and has no %s; dims there: %s", expr_words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->dim[i]),
                   dims_show(p->l, t->dim, t->ndim));
       return false;
     }
@@ -100,7 +100,7 @@ static bool dim_args(Prim *p) {              // index(d), extent(d, …): the ar
     const Ast *a = p->arg[i].ast;
     DimBind b;
     if (a->kind != N_name || !dim_find_here(p->l, a->text, &b)) {
-      if (a->kind != N_none) lower_error(p->l, a->span, "MT0220", "no dim '%s'", a->kind == N_name ? a->text : words(p->l, a));
+      if (a->kind != N_none) lower_error(p->l, a->span, "MT0220", "no dim '%s'", a->kind == N_name ? a->text : expr_words(p->l, a));
       return false;
     }
     for (uint32_t k = 0; k < b.n; k++) {
@@ -138,8 +138,8 @@ static bool prim_math(Prim *p) {
   if (folded(p)) return true;
   const Type *t = val_shape(p->l, p->in[0]);
   if (!type_is_float(t)) {
-    refuse(p, "MT0213", "%s needs a float, %s is %s", p->e->text, words(p->l, p->as[0]), val_show(p->l, p->in[0]));
-    diag_note(p->l->p->diag, "write %s(float(%s))", p->e->text, words(p->l, p->as[0]));
+    refuse(p, "MT0213", "%s needs a float, %s is %s", p->e->text, expr_words(p->l, p->as[0]), val_show(p->l, p->in[0]));
+    diag_note(p->l->p->diag, "write %s(float(%s))", p->e->text, expr_words(p->l, p->as[0]));
     return false;
   }
   return give(p, elementwise(p->l, p->e->span, p->op, p->in, p->as, p->narg));
@@ -187,7 +187,7 @@ static bool masked(Prim *p, double other, Val *mask) {
   Val v = elementwise(l, p->e->span, OP_select, sel, ases, 3);
   if (val_is_error(v)) return false;
   if (val_shape(l, v)->ndim != val_shape(l, p->in[0])->ndim)
-    return refuse(p, "MT0201", "where has dims that %s lacks: %s is %s", words(l, p->as[0]), words(l, as), val_show(l, *mask));
+    return refuse(p, "MT0201", "where has dims that %s lacks: %s is %s", expr_words(l, p->as[0]), expr_words(l, as), val_show(l, *mask));
   p->in[0] = v;
   return true;
 }
@@ -196,7 +196,7 @@ static bool no_bool(Prim *p) {
   if (!tensor_first(p)) return false;
   if (val_shape(p->l, p->in[0])->dtype != DT_bool) return has_dims(p);
   refuse(p, "MT0212", "%s of %s", p->e->text, val_show(p->l, p->in[0]));
-  diag_note(p->l->p->diag, "write %s[…](i32(%s))", p->e->text, words(p->l, p->as[0]));
+  diag_note(p->l->p->diag, "write %s[…](i32(%s))", p->e->text, expr_words(p->l, p->as[0]));
   return false;
 }
 
@@ -236,8 +236,8 @@ static Val count(Prim *p, Val mask, DType t) {
 static bool float_first(Prim *p) {
   if (!no_bool(p)) return false;
   if (type_is_float(val_shape(p->l, p->in[0]))) return true;
-  refuse(p, "MT0213", "%s needs a float, %s is %s", p->e->text, words(p->l, p->as[0]), val_show(p->l, p->in[0]));
-  diag_note(p->l->p->diag, "write %s[…](float(%s))", p->e->text, words(p->l, p->as[0]));
+  refuse(p, "MT0213", "%s needs a float, %s is %s", p->e->text, expr_words(p->l, p->as[0]), val_show(p->l, p->in[0]));
+  diag_note(p->l->p->diag, "write %s[…](float(%s))", p->e->text, expr_words(p->l, p->as[0]));
   return false;
 }
 
@@ -297,7 +297,7 @@ static bool prim_expand(Prim *p) {
   if (!p->in[0].tensor) p->in[0] = to_dtype(p->l, p->in[0], p->in[0].number.kind == NUM_bool ? DT_bool : p->l->frame->flt, p->e->span);
   const Type *t = val_shape(p->l, p->in[0]);
   for (uint32_t i = 0; i < p->ndim; i++)
-    if (type_pos(t, p->dim[i]) >= 0) return refuse(p, "MT0232", "%s is %s and already has %s", words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->dim[i]));
+    if (type_pos(t, p->dim[i]) >= 0) return refuse(p, "MT0232", "%s is %s and already has %s", expr_words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->dim[i]));
   if (t->ndim + p->ndim > MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
   Build b = build(p);
   return give_node(p, ir_dims(&b, OP_expand, p->in[0].v, p->dim, p->ndim));
@@ -310,11 +310,11 @@ static bool rename_one(Prim *p, Val v, const Ast *as) {
   Attr at = {.ndims = (uint8_t)p->ndim, .nto = (uint8_t)p->nto};
   for (uint32_t i = 0; i < p->ndim; i++) {
     if (type_pos(t, p->dim[i]) < 0)
-      return refuse(p, "MT0205", "%s is %s and has no %s; dims there: %s", words(l, as), val_show(l, v), name_of(p, p->dim[i]), dims_show(l, t->dim, t->ndim));
+      return refuse(p, "MT0205", "%s is %s and has no %s; dims there: %s", expr_words(l, as), val_show(l, v), name_of(p, p->dim[i]), dims_show(l, t->dim, t->ndim));
     bool moved = false;
     for (uint32_t k = 0; k < p->ndim; k++) moved |= p->dim[k] == p->to[i];
     if (type_pos(t, p->to[i]) >= 0 && !moved)
-      return refuse(p, "MT0230", "rename[%s -> %s]: %s is %s and already has %s", name_of(p, p->dim[i]), name_of(p, p->to[i]), words(l, as), val_show(l, v), name_of(p, p->to[i]));
+      return refuse(p, "MT0230", "rename[%s -> %s]: %s is %s and already has %s", name_of(p, p->dim[i]), name_of(p, p->to[i]), expr_words(l, as), val_show(l, v), name_of(p, p->to[i]));
     at.dims[i] = p->dim[i], at.to[i] = p->to[i];
   }
   Build b = build(p);
@@ -350,7 +350,7 @@ static bool regroup(Prim *p) {               // split and merge
   memcpy(at.dims, p->dim, sizeof at.dims), memcpy(at.to, p->to, sizeof at.to);
   for (uint32_t i = 0; i < p->nto; i++)
     if (type_pos(val_shape(p->l, p->in[0]), p->to[i]) >= 0)
-      return refuse(p, "MT0230", "%s: %s is %s and already has %s", p->e->text, words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->to[i]));
+      return refuse(p, "MT0230", "%s: %s is %s and already has %s", p->e->text, expr_words(p->l, p->as[0]), val_show(p->l, p->in[0]), name_of(p, p->to[i]));
   if (val_shape(p->l, p->in[0])->ndim - (int)p->ndim + (int)p->nto > MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
   Build b = build(p);
   return give_node(p, ir_add(&b, p->op, &p->in[0].v, 1, at));
@@ -378,7 +378,7 @@ static bool prim_stack(Prim *p) {
     if (val_is_error(v)) return false;
     if (!v.tensor) continue;
     const Type *have = val_shape(l, v);
-    if (type_pos(have, p->dim[0]) >= 0) return refuse(p, "MT0232", "%s is %s and already has %s", words(l, p->arg[i].ast), val_show(l, v), name_of(p, p->dim[0]));
+    if (type_pos(have, p->dim[0]) >= 0) return refuse(p, "MT0232", "%s is %s and already has %s", expr_words(l, p->arg[i].ast), val_show(l, v), name_of(p, p->dim[0]));
     if (t != DT_none && (type_is_float(have) != dtype_is_float(t) || (have->dtype == DT_bool) != (t == DT_bool)))
       return refuse(p, "MT0210", "stack mixes %s and %s", dtype_name(t), dtype_name(have->dtype));
     t = t == DT_none ? have->dtype : dtype_wider(t, have->dtype);
@@ -390,7 +390,7 @@ static bool prim_stack(Prim *p) {
     const Type *have = v.tensor ? val_shape(l, v) : 0, *all = val_shape(l, p->arg[big].val);
     for (int k = 0; have && k < have->ndim; k++)
       if (type_pos(all, have->dim[k]) < 0)
-        return refuse(p, "MT0201", "dims do not fit: %s is %s, %s is %s", words(l, p->arg[big].ast), val_show(l, p->arg[big].val), words(l, p->arg[i].ast), val_show(l, v));
+        return refuse(p, "MT0201", "dims do not fit: %s is %s, %s is %s", expr_words(l, p->arg[big].ast), val_show(l, p->arg[big].val), expr_words(l, p->arg[i].ast), val_show(l, v));
   }
   if (val_shape(l, p->arg[big].val)->ndim == MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
   for (uint32_t i = 0; i < p->narg; i++) in[i] = to_dtype(l, p->arg[i].val, t, p->arg[i].ast->span).v;
@@ -419,7 +419,7 @@ static bool prim_slice(Prim *p) {
   const Dim *a = dim_of(l->m, p->dim[0]), *s = dim_of(l->m, p->to[0]);
   if (at.tensor || at.number.kind != NUM_number || at.number.num != floor(at.number.num) || at.number.num < 0 || at.number.num > 0x1p53)
     return refuse(p, "MT0231", "slice: at is a whole number known at compile time, got %s", val_show(l, at));
-  if (type_pos(val_shape(l, p->in[0]), p->to[0]) >= 0) return refuse(p, "MT0230", "slice[%s -> %s]: %s already has %s", a->name, s->name, words(l, p->as[0]), s->name);
+  if (type_pos(val_shape(l, p->in[0]), p->to[0]) >= 0) return refuse(p, "MT0230", "slice[%s -> %s]: %s already has %s", a->name, s->name, expr_words(l, p->as[0]), s->name);
   int64_t end, from = (int64_t)at.number.num;
   if (!add_ok(from, s->extent, &end) || end > a->extent)
     return refuse(p, "MT0231", "slice[%s -> %s]: %lld + %s (%lld) is past %s (%lld)", a->name, s->name, (long long)from, s->name, (long long)s->extent, a->name, (long long)a->extent);
@@ -444,11 +444,11 @@ static bool prim_gather(Prim *p) {
   Lower *l = p->l;
   if (!one_dim(p) || !tensor_first(p)) return false;
   const Type *x = val_shape(l, p->in[0]);
-  if (type_pos(x, p->dim[0]) < 0) return refuse(p, "MT0235", "gather[%s]: %s is %s and has no %s", name_of(p, p->dim[0]), words(l, p->as[0]), val_show(l, p->in[0]), name_of(p, p->dim[0]));
+  if (type_pos(x, p->dim[0]) < 0) return refuse(p, "MT0235", "gather[%s]: %s is %s and has no %s", name_of(p, p->dim[0]), expr_words(l, p->as[0]), val_show(l, p->in[0]), name_of(p, p->dim[0]));
   if (!p->in[1].tensor || !dtype_is_int(val_shape(l, p->in[1])->dtype))
-    return refuse(p, "MT0235", "gather: the index %s is %s; it must be an integer tensor", words(l, p->as[1]), val_show(l, p->in[1]));
+    return refuse(p, "MT0235", "gather: the index %s is %s; it must be an integer tensor", expr_words(l, p->as[1]), val_show(l, p->in[1]));
   const Type *i = val_shape(l, p->in[1]);
-  if (type_pos(i, p->dim[0]) >= 0) return refuse(p, "MT0235", "gather[%s]: the index %s is %s and has %s too", name_of(p, p->dim[0]), words(l, p->as[1]), val_show(l, p->in[1]), name_of(p, p->dim[0]));
+  if (type_pos(i, p->dim[0]) >= 0) return refuse(p, "MT0235", "gather[%s]: the index %s is %s and has %s too", name_of(p, p->dim[0]), expr_words(l, p->as[1]), val_show(l, p->in[1]), name_of(p, p->dim[0]));
   int more = 0;
   for (int k = 0; k < x->ndim; k++) more += x->dim[k] != p->dim[0] && type_pos(i, x->dim[k]) < 0;
   if (i->ndim + more > MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
