@@ -240,7 +240,7 @@ static void axes(Sema *s, const Ast *mesh, bool declare) {
   for (uint32_t i = 0; i < mesh->kid[0]->n; i++) {
     const Ast *set = mesh->kid[0]->kid[i];
     int at = axis_find(s->m, set->text);
-    Number n = number_eval(p, &p->user, set->kid[0]);
+    Number n = number_eval(p, &p->user, set->kid[0]->kid[0]);
     if (n.kind != NUM_error && !whole(n, 1, 1 << 20)) ERR(set->span, "MT0305", "mesh %s is %s; it must be whole and positive", set->text, number_text(p->arena, n));
     if (!whole(n, 1, 1 << 20)) n = number_of(1);
     if (declare && at >= 0) ERR(set->span, "MT0224", "axis '%s' is already defined", set->text);
