@@ -56,7 +56,9 @@ void bracket_close(Parse *p, const Token *t) {
     return;
   }
   Open other = p->open.at[--p->open.n];
-  if (may_say(p)) diag_error(p->diag, other.span, "MT0102", "'%c' is not closed before the '%c' of %u:%u", other.bracket, c, t->span.line, t->span.col);
+  if (may_say(p))
+    diag_error(p->diag, other.span, "MT0102", "'%c' is not closed before the '%c' of %u:%u", other.bracket, c,
+               t->span.line, t->span.col);
   if (bracket_is_open(p)) p->open.n--;                                 // the one it was meant for
 }
 
@@ -75,7 +77,8 @@ static bool is_among(const char *name, const char *const *list, size_t n) {
   return false;
 }
 
-static const char *const value_starts[] = {"a name", "a number", "a string", "a dtype", "true or false", "'not'", "'-'", "'('"};
+static const char *const value_starts[] = {"a name", "a number", "a string", "a dtype", "true or false",
+                                           "'not'",  "'-'",      "'('"};
 static const char *const after_value[] = {"'and'", "'or'", "'=='", "'!='", "'<'", "'>'", "'<='", "'>='", "'+'", "'-'", "'*'",
                                           "'/'", "'%'", "'^'", "'@'", "'@['", "'as'", "'('", "'['"};
 
@@ -100,8 +103,9 @@ static char next_char(const Parse *p) {
 // The word of ours that a name stands for: a misspelt one, or one of another language. 0: none.
 static Str word_meant(Str name, bool (*fits)(WordClass)) {
   static const struct { Str theirs, ours; } other[] = {
-    {"def", "fn"}, {"function", "fn"}, {"func", "fn"}, {"class", "block"}, {"layer", "block"}, {"include", "import"}, {"use", "import"},
-    {"for", "repeat"}, {"while", "repeat"}, {"loop", "repeat"}, {"elif", "else if"}, {"elsif", "else if"},
+    {"def", "fn"}, {"function", "fn"}, {"func", "fn"}, {"class", "block"}, {"layer", "block"},
+    {"include", "import"}, {"use", "import"}, {"for", "repeat"}, {"while", "repeat"}, {"loop", "repeat"},
+    {"elif", "else if"}, {"elsif", "else if"},
   };
   for (size_t i = 0; i < COUNT(other); i++)
     if (!strcmp(name, other[i].theirs)) return other[i].ours;
@@ -118,7 +122,8 @@ static bool is_statement_word(WordClass c) { return c == WORD_statement; }
 
 static void item_error(Parse *p, Span at) {
   Str meant = p->last.kind == NAME ? word_meant(p->last.value.text, is_item_word) : 0;
-  diag_error(p->diag, at, "MT0108", "expected import, config, preset, dim, fn, block, model, precision, parallel or train here%s",
+  diag_error(p->diag, at, "MT0108",
+             "expected import, config, preset, dim, fn, block, model, precision, parallel or train here%s",
              meant ? arena_printf(p->arena, " (did you mean '%s'?)", meant) : "");
 }
 
@@ -135,7 +140,8 @@ static void note_help(Parse *p, Wants w, bool value, bool ops) {
   if (t->kind == '?') diag_note(p->diag, "a choice is written if c { … } else { … }, or select(c, a, b) for tensors");
   else if (t->kind == ARROW && wants(w, "')'"))
     diag_note(p->diag, "dims are named in brackets before the arguments: rename[seq -> kseq](x)");
-  else if (t->kind == DOTTED) diag_note(p->diag, "only settings have dots in their names; a path is a string: as \"h.{i}\"");
+  else if (t->kind == DOTTED)
+    diag_note(p->diag, "only settings have dots in their names; a path is a string: as \"h.{i}\"");
   else if (t->kind == ',' && wants(w, "the end of the line")) diag_note(p->diag, "on one line, ';' stands between");
   else if (wants(w, "a dtype") && !value && note_meant(p, t, is_dtype_word)) return;
   else if (wants(w, "the end of the line") && note_meant(p, t, is_statement_word)) return;
@@ -181,7 +187,8 @@ void syntax_error(Parse *p, Span at, const char *const *expected, int n) {
   const Token *t = &p->last;
   bool value = wants(w, "a number") && wants(w, "'not'"), ops = wants(w, "'and'") && wants(w, "'or'");
   bool items = wants(w, "'config'") && wants(w, "'train'"), closer = wants(w, "')'") || wants(w, "']'");
-  if (bracket_is_open(p) && closer && ((t->fresh && t->span.col <= p->first.span.col) || (t->kind == ARROW && p->in_item)))
+  bool behind = (t->fresh && t->span.col <= p->first.span.col) || (t->kind == ARROW && p->in_item);
+  if (bracket_is_open(p) && closer && behind)
     brackets_lose(p);                                             // this belongs behind the bracket
   else if (t->kind == ELSE && !value) diag_error(p->diag, at, "MT0103", "'else' follows no if");
   else if (items) item_error(p, at);

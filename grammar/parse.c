@@ -41,7 +41,8 @@ static bool is_text(Parse *p) {
     diag_error(p->diag, at, "MT0008", "%zu bytes; a text has at most %d", text->n, LIMIT);
     return false;
   }
-  if (!text->line && text->n >= 3 && !memcmp(text->text, "\xef\xbb\xbf", 3)) text->text += 3, text->n -= 3;   // no part of it
+  bool bom = text->n >= 3 && !memcmp(text->text, "\xef\xbb\xbf", 3);
+  if (bom && !text->line) text->text += 3, text->n -= 3;          // a byte order mark is no part of the text
   at.line = at.end_line = at.col = 1;
   const unsigned char *s = (const unsigned char *)text->text;
   for (size_t i = 0, k; i < text->n; i += k, at.col++) {
@@ -49,7 +50,8 @@ static bool is_text(Parse *p) {
     k = utf8_length(s + i, text->n - i);
     if (!k) what = "this is not UTF-8";
     else if (!s[i]) what = "a text does not hold a byte 0";
-    else if (s[i] == '\r' && (i + 1 == text->n || s[i + 1] != '\n')) what = "a lone carriage return; lines end with LF or CR LF";
+    else if (s[i] == '\r' && (i + 1 == text->n || s[i + 1] != '\n'))
+      what = "a lone carriage return; lines end with LF or CR LF";
     if (what) {
       at.end_col = (uint16_t)MIN(at.col, UINT16_MAX);
       diag_error(p->diag, at, "MT0008", "byte 0x%02x: %s", s[i], what);

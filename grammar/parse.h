@@ -1,5 +1,5 @@
-// parse.h -- one parse: what the scanner (mt.l), the rule for the end of statements (statement.c), the grammar (mt.y) and
-// the messages (complain.c) share. Private to the grammar; everyone else includes ast.h.
+// parse.h -- one parse: what the scanner (mt.l), the rule for the end of statements (statement.c), the grammar
+// (mt.y) and the messages (complain.c) share. Private to the grammar; everyone else includes ast.h.
 #ifndef MT_PARSE_H
 #define MT_PARSE_H
 #include "grammar/ast.h"
@@ -17,7 +17,9 @@ typedef struct {
 typedef struct { char bracket; bool contract; Span span; } Open;        // one of ( [ {; contract: the [ of @[
 
 // A construct's word, from keywords.def.
-typedef enum { WORD_none, WORD_item, WORD_top, WORD_statement, WORD_clause, WORD_operator, WORD_constant, WORD_dtype } WordClass;
+typedef enum {
+  WORD_none, WORD_item, WORD_top, WORD_statement, WORD_clause, WORD_operator, WORD_constant, WORD_dtype
+} WordClass;
 typedef struct { int token; const char *word; WordClass class; const char *form; } Keyword;
 enum {
   KEYWORD_COUNT = 0
@@ -74,7 +76,7 @@ void syntax_error(Parse *p, Span at, const char *const *expected, int n);       
 void nest_error(Parse *p, Span at);
 void bracket_close(Parse *p, const Token *t);                    // takes t's partner from p->open, if it is there
 void brackets_lose(Parse *p);       // open ( and [ cannot be closed any more: said, and forgotten
-const char *parse_excerpt(Parse *p, const char *s, size_t n);         // for a message: short, on one line, no control bytes
+const char *parse_excerpt(Parse *p, const char *s, size_t n);   // for a message: short, one line, no control bytes
 bool bracket_is_open(const Parse *p);    // the innermost open one is ( or [
 
 static inline Span span_join(Span a, Span b) { return (Span){a.file, b.end_col, a.line, b.end_line, a.col}; }

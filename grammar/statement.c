@@ -96,6 +96,46 @@ static void note_brackets(Parse *p, const Token *t) {
   }
 }
 
+static void brace_missing(Parse *p, const Token *t) {       // once for all that t closes
+  Span open = p->open.at[p->open.n - 1].span;
+  if (!p->cutting && t->kind)
+    diag_error(p->diag, t->span, "MT0101", "'{' of %u:%u is not closed before this", open.line, open.col);
+  else if (!p->cutting) diag_error(p->diag, open, "MT0101", "'{' is not closed");
+  p->cutting = p->said = true;
+}
+
+// The token that must come before t though it is not in the text: END, CUT, or 0 when t can come.
+static int missing_before(Parse *p, const Token *t) {
+  bool closes_all = opens_item(p, t) || !t->kind;
+  bool starts = t->fresh && opens_statement(t->kind);
+  if (bracket_is_open(p) && (closes_all || starts || is_one_of(t->kind, "{}"))) {
+    brackets_lose(p);
+    return t->kind == '{' ? 0 : END;
+  }
+  if (closes_all && p->open.n) {
+    brace_missing(p, t);
+    if (!ended(p)) return END;
+    p->open.n--;
+    return CUT;
+  }
+  p->cutting = false;
+  if (ended(p) || bracket_is_open(p)) return 0;
+  if (closes_all) return p->last.kind == '}' ? 0 : END;
+  if (starts && p->last.kind != ELSE && p->last.kind != '}') return END;
+  if (t->fresh && can_end(p->last.kind) && !p->contracts && !can_continue(t->kind)) return END;
+  return t->kind == '}' ? END : 0;
+}
+
+static void hand_out(Parse *p, const Token *t) {
+  note_start(p, t);
+  if (opens_item(p, t)) p->in_item = true, p->quiet = false;
+  if (t->kind == '{' && p->in_item) p->quiet = false;
+  if (t->kind == '{' || (t->kind == END && !p->open.n)) p->in_item = false;
+  p->contracts = t->kind == ']' && p->open.n && p->open.at[p->open.n - 1].contract;
+  note_brackets(p, t);
+  p->last = *t;
+}
+
 int mt_lex(Value *v, Span *at, Parse *p) {
   p->said = false;
   if (!p->started) {
@@ -103,40 +143,10 @@ int mt_lex(Value *v, Span *at, Parse *p) {
     return p->start;
   }
   look_ahead(p);
-  Token *t = &p->ahead;
-  bool item = opens_item(p, t), brace = t->kind == '{' || t->kind == '}';
-  if (bracket_is_open(p) && (item || !t->kind || brace || (t->fresh && opens_statement(t->kind)))) {
-    brackets_lose(p);
-    if (t->kind != '{') return insert(p, at, END);
-  }
-  if (item || !t->kind) {
-    if (p->open.n) {
-      if (!p->cutting) {
-        Span open = p->open.at[p->open.n - 1].span;
-        p->cutting = true;
-        if (t->kind) diag_error(p->diag, t->span, "MT0101", "'{' of %u:%u is not closed before this", open.line, open.col);
-        else diag_error(p->diag, open, "MT0101", "'{' is not closed");
-      }
-      p->said = true;
-      if (!ended(p)) return insert(p, at, END);
-      p->open.n--;
-      return insert(p, at, CUT);
-    }
-    p->cutting = false;
-    if (!ended(p) && p->last.kind != '}') return insert(p, at, END);
-  } else if (!bracket_is_open(p) && !ended(p)) {
-    if (t->fresh && p->last.kind != ELSE && p->last.kind != '}' && opens_statement(t->kind)) return insert(p, at, END);
-    if (t->fresh && can_end(p->last.kind) && !p->contracts && !can_continue(t->kind)) return insert(p, at, END);
-    if (t->kind == '}') return insert(p, at, END);
-  }
-  note_start(p, t);
-  if (item) p->in_item = true, p->quiet = false;
-  if (t->kind == '{' && p->in_item) p->quiet = false;
-  if (t->kind == '{' || (t->kind == END && !p->open.n)) p->in_item = false;
-  p->contracts = t->kind == ']' && p->open.n && p->open.at[p->open.n - 1].contract;
-  note_brackets(p, t);
+  int missing = missing_before(p, &p->ahead);
+  if (missing) return insert(p, at, missing);
+  hand_out(p, &p->ahead);
   p->have_ahead = false;
-  p->last = *t;
-  *v = t->value, *at = t->span;
-  return t->kind;
+  *v = p->last.value, *at = p->last.span;
+  return p->last.kind;
 }
