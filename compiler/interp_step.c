@@ -200,7 +200,7 @@ Status training_save(Training *t, const char *path, VarKind kind) {
                                  .bytes = p.at[i].count * (int64_t)dtype_bytes(as), .data = data});
     }
   }
-  if (!status) status = safetensors_write(a, path, out.at, out.n, 0, 0);
+  if (!status) status = safetensors_write(a, path, out.at, out.n, 0, 0, 0);
   arena_destroy(a);
   return status;
 }

@@ -2,6 +2,7 @@
 #include "runtime/safetensors.h"
 #include "runtime/file.h"
 #include "runtime/json_text.h"
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -317,18 +318,40 @@ Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const
   return file_pwrite(fd, path, t->at + byte, data, (size_t)n);
 }
 
-Status safetensors_write(Arena *a, const char *path, const Tensor *t, size_t n, const Metadata *m, size_t nm) {
+static Status tensor_fill(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, const TensorSource *from,
+                          char *part, int64_t room) {
+  if (t->data || !t->count) return safetensors_put(p, fd, path, t, 0, t->data, t->bytes);
+  if (!from) bug("tensor '%s' has no values to write", t->name);
+  int64_t width = (int64_t)dtype_bytes(t->dtype), step = room / width;
+  for (int64_t i = 0; i < t->count; i += step) {
+    int64_t n = MIN(step, t->count - i);
+    TRY(from->get(from->user, t, i, n, part));
+    TRY(safetensors_put(p, fd, path, t, i * width, part, n * width));
+  }
+  return 0;
+}
+
+Status safetensors_fill(const SafetensorsPlan *p, int fd, const char *path, const TensorSource *from) {
+  enum { ROOM = 1 << 20 };
+  Arena *temp = arena_create();
+  char *part = arena_alloc(temp, ROOM);
+  Status s = 0;
+  for (uint32_t i = 0; i < p->tensor.n && !s; i++) s = tensor_fill(p, fd, path, &p->tensor.at[i], from, part, ROOM);
+  arena_destroy(temp);
+  return s;
+}
+
+Status safetensors_write(Arena *a, const char *path, const Tensor *t, size_t n, const Metadata *m, size_t nm,
+                         const TensorSource *from) {
   SafetensorsPlan p;
   int fd;
   Str part = arena_printf(a, "%s.%ld.tmp", path, (long)getpid());
   TRY(safetensors_plan(a, t, n, m, nm, &p));
   TRY(safetensors_create(&p, part, &fd));
-  Status s = 0;
-  for (uint32_t i = 0; i < p.tensor.n && !s; i++)
-    s = safetensors_put(&p, fd, part, &p.tensor.at[i], 0, p.tensor.at[i].data, p.tensor.at[i].bytes);
+  Status s = safetensors_fill(&p, fd, part, from);
   if (s) close(fd);
   else s = file_finish(fd, part);
-  if (!s && rename(part, path)) s = fail(EXIT_IO, "writing %s: cannot rename %s", path, part);
+  if (!s && rename(part, path)) s = file_fail(errno, "writing", path);
   if (s) {
     unlink(part);
     return s;

@@ -16,7 +16,7 @@ typedef struct {
   int64_t count, bytes;       // values; bytes in the file
   int64_t at;                 // byte in the file
   uint32_t file;              // index into Safetensors.file
-  const void *data;           // for writing: the values, or 0 when they come through safetensors_put
+  const void *data;           // for writing: the values, or 0 when they come otherwise
 } Tensor;
 
 typedef struct { Str key, value; } Metadata;
@@ -52,6 +52,10 @@ Status safetensors_plan(Arena *a, const Tensor *t, size_t n, const Metadata *m, 
 Status safetensors_create(const SafetensorsPlan *p, const char *path, int *fd);
 Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, int64_t byte, const void *data,
                        int64_t n);
-// At once, from Tensor.data: path is replaced whole or not at all.
-Status safetensors_write(Arena *a, const char *path, const Tensor *t, size_t n, const Metadata *m, size_t nm);
+// Where values come from when Tensor.data is 0: puts values first … first+n-1 of t, in its format, to dst.
+typedef struct { void *user; Status (*get)(void *user, const Tensor *t, int64_t first, int64_t n, void *dst); } TensorSource;
+Status safetensors_fill(const SafetensorsPlan *p, int fd, const char *path, const TensorSource *from);   // all of them
+// At once: path is replaced whole or not at all. from: 0 when every tensor has data.
+Status safetensors_write(Arena *a, const char *path, const Tensor *t, size_t n, const Metadata *m, size_t nm,
+                         const TensorSource *from);
 #endif

@@ -225,7 +225,7 @@ static void batches_test(void **state) {
     {.name = "weight", .dtype = DT_f64},
   };
   Batches b;
-  assert_int_equal(safetensors_write(arena, "b", t, 3, 0, 0), 0);
+  assert_int_equal(safetensors_write(arena, "b", t, 3, 0, 0, 0), 0);
   assert_int_equal(batches_open(arena, "b", in, 3, &b), 0);
   assert_true(b.steps == 2 && b.samples == 6);
   int32_t v[4];
@@ -248,10 +248,10 @@ static void batches_test(void **state) {
   in[2].dtype = DT_f32, in[2].ndim = 1, in[2].shape = seq;
   assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT, "input 'weight' is [2, 3, 2], [steps, microbatches, batch] and then [4]");
   in[2].ndim = 0, three[0] = 1;
-  assert_int_equal(safetensors_write(arena, "b", t, 3, 0, 0), 0);
+  assert_int_equal(safetensors_write(arena, "b", t, 3, 0, 0, 0), 0);
   assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT, "input 'weight' has 1 steps of 6 samples, the inputs before it 2 of 6");
   four[1] = 0;
-  assert_int_equal(safetensors_write(arena, "b", t, 2, 0, 0), 0);
+  assert_int_equal(safetensors_write(arena, "b", t, 2, 0, 0, 0), 0);
   assert_fails(batches_open(arena, "b", in, 2, &b), EXIT_INPUT, "there is no sample in it");
 }
 

@@ -187,7 +187,7 @@ static void write_test(void **state) {
     {.name = "s", .dtype = DT_bool, .ndim = 0, .data = u},
   };
   Metadata m[] = {{"step", "7"}};
-  assert_int_equal(safetensors_write(arena, "w.safetensors", t, COUNT(t), m, 1), 0);
+  assert_int_equal(safetensors_write(arena, "w.safetensors", t, COUNT(t), m, 1, 0), 0);
   size_t n;
   char *bytes = get_file(arena, "w.safetensors", &n);
   uint64_t header;
@@ -237,7 +237,7 @@ static void write_test(void **state) {
   char *other = get_file(arena, "p.safetensors", &again);
   assert_int_equal(again, n);
   assert_memory_equal(other, bytes, n);
-  assert_fails(safetensors_write(arena, "no/such/folder", t, 1, 0, 0), EXIT_CREATE, "cannot write no/such/folder");
+  assert_fails(safetensors_write(arena, "no/such/folder", t, 1, 0, 0, 0), EXIT_CREATE, "cannot write no/such/folder");
 }
 
 static void many_names_test(void **state) {
@@ -246,7 +246,7 @@ static void many_names_test(void **state) {
   Tensor *t = NEW_N(arena, Tensor, MANY);
   static float v = 3;
   for (int i = 0; i < MANY; i++) t[i] = (Tensor){.name = arena_printf(arena, "layer.%d.weight", i), .dtype = DT_f32, .data = &v};
-  assert_int_equal(safetensors_write(arena, "many", t, MANY, 0, 0), 0);
+  assert_int_equal(safetensors_write(arena, "many", t, MANY, 0, 0, 0), 0);
   Safetensors s;
   assert_int_equal(safetensors_open(arena, "many", &s), 0);
   for (int i = 0; i < MANY; i++) assert_string_equal(safetensors_find(&s, t[i].name)->name, t[i].name);
