@@ -287,7 +287,8 @@ static void reserve(Module *m, Fn *to, const Fn *from) { // room for what will c
   to->node.at = NEW_N(m->arena, Node, from->node.n), to->node.room = from->node.n;
   to->val.at = NEW_N(m->arena, Value, from->val.n), to->val.room = from->val.n;
   to->operand.at = NEW_N(m->arena, ValId, from->operand.n + 1), to->operand.room = from->operand.n + 1;
-  to->node.at[0] = (Node){.op = OP_none}, to->val.at[0] = (Value){.type = 0};
+  vec_push(m->arena, &to->node, (Node){.op = OP_none});
+  vec_push(m->arena, &to->val, (Value){.type = 0});
 }
 
 static void copy_args(Fn *to, const Fn *from, ValId *map) {
