@@ -57,7 +57,7 @@ fn attention[s, t, d](q: [*, s, d], k: [*, t, d], v: [*, t, d?], causal = false,
   return dropout(softmax[t](a, where = where), dropout) @[t] v
 }
 
-# Documents packed in one sample. `end` is the token that closes a document; it belongs to the document it closes.
+# Documents packed in one sample, numbered 1, 2, … `end` is the token that closes one and belongs to it.
 fn segments[s](tokens: i32[*, s], end) -> i32[*, s] {
   return cumsum[s](i32(shift[s](tokens, 1, fill = end) == end))
 }

@@ -1,12 +1,13 @@
 // documents.c -- the examples of ERRORS.md and LANGUAGE.md are texts: each is parsed.
 //
-//   documents errors FILE    below `### MT0100` to MT0199 and before, an example gives that code; below later ones, none
-//   documents texts FILE     no example gives an error
+//   documents errors FILE    below `### MT0199` and before, an example gives that code; below later ones, none
+//   documents texts FILE     no example gives an error; one with a model is lowered too
 //
 // An example is fenced by ```mt, or by ```mt body for statements.
-#include "grammar/ast.h"
+#include "compiler/program.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *line_end(const char *s, const char *end) {
   const char *nl = memchr(s, '\n', (size_t)(end - s));
@@ -29,6 +30,23 @@ static bool check(const char *path, int line, const Text *example, const char *c
   parse(a, intern_create(a), &d, diag_source(&d, "example", example->s, example->n));
   bool ok = *code ? strstr(said.s, code) != 0 : !d.errors;
   if (!ok) printf("%s:%d: an example wants '%s', got\n%s", path, line, code, said.s);
+  arena_destroy(a);
+  return ok;
+}
+
+static bool compiles(const char *path, int line, const Text *example) {
+  char file[] = "/tmp/example.XXXXXX";
+  int fd = mkstemp(file);
+  if (fd < 0 || write(fd, example->s, example->n) != (ssize_t)example->n) exit(73);
+  close(fd);
+  Arena *a = arena_create();
+  Diag d;
+  diag_init(&d, a);
+  Status status;
+  Program *p = sema(a, intern_create(a), &d, file, 0, 0, &status);
+  bool ok = p && lower(p);
+  if (!ok) printf("%s:%d: an example does not compile\n", path, line);
+  unlink(file);
   arena_destroy(a);
   return ok;
 }
@@ -57,6 +75,7 @@ int main(int argc, char **argv) {
       inside = false, examples++;
       if (body) text_puts(&example, "}\n");
       ok &= check(argv[2], line, &example, code);
+      if (!errors && strstr(example.s, "\nmodel ")) ok &= compiles(argv[2], line, &example);
     } else if (inside) text_add(&example, s, (size_t)(next - s));
   }
   if (inside || examples < 10) printf("%s: %d examples\n", argv[2], examples), ok = false;
