@@ -182,11 +182,11 @@ static void files_test(void **state) {
                    {.name = "lin.b.weight", .dtype = DT_f64, .ndim = 1, .shape = &three, .count = 3, .bytes = 24, .data = at},
                    {.name = "lin.c.weight", .dtype = DT_f64, .ndim = 1, .shape = &three, .count = 3, .bytes = 24, .data = at}};
   for (size_t n = 0; n <= 3; n++) {
-    assert_int_equal(safetensors_write(a, path, part, n, 0, 0), 0);
+    assert_int_equal(safetensors_write(a, path, part, n, 0, 0, 0), 0);
     assert_int_equal(training_load(t, path), n == 2 ? 0 : EXIT_INPUT);
   }
   part[1].shape = &two, part[1].count = 2, part[1].bytes = 16;
-  assert_int_equal(safetensors_write(a, path, part, 2, 0, 0), 0);
+  assert_int_equal(safetensors_write(a, path, part, 2, 0, 0, 0), 0);
   assert_int_equal(training_load(t, path), EXIT_INPUT);
   unlink(path);
   arena_destroy(a);
