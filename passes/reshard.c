@@ -8,7 +8,7 @@
 // share are made once. A value that some ask for split and others whole is reduced once, whole.
 //
 // A gather over an axis that a weak rule gave (sequence parallelism) is made again in the backward pass, since its result
-// is what that rule saves the memory of; parallel.gather = keep makes it once. Other gathers are made once.
+// is what that rule saves the memory of; parallel.gather = once keeps the first. Other gathers are made once.
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -214,7 +214,7 @@ static void function(Reshard *p, Fn *f) {
 }
 
 bool pass_reshard(Module *m) {
-  Reshard p = {.m = m, .gather_again = strcmp(setting_word(m, "parallel.gather", "again"), "keep") != 0};
+  Reshard p = {.m = m, .gather_again = !strcmp(setting_word(m, "parallel.gather", "again"), "again")};
   if (!rules_init(&p.r, m, false)) return false;
   if (!p.r.live) return true;
   FnId n = m->fn.n;
