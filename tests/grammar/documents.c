@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
       if (body) text_puts(&example, "}\n");
       ok &= check(argv[2], line, &example, code);
       if (!errors && strstr(example.s, "\nmodel ")) ok &= compiles(argv[2], line, &example);
-    } else if (inside) text_printf(&example, "%s%.*s", body ? "  " : "", (int)(next - s), s);
+    } else if (inside) text_add(&example, s, (size_t)(next - s));
   }
   if (inside || examples < 10) printf("%s: %d examples\n", argv[2], examples), ok = false;
   arena_destroy(a);
