@@ -1,5 +1,6 @@
 // Every op on a mesh against the same op on one rank: split dims of either order, padded dims, pending sums, collectives.
 // Each case is built twice from the same text: on dp=2 cp=2 tp=2 with seq in zigzag order, and with all axes of size 1.
+#include "compiler/local.h"
 #include "tests/interp/world.h"
 #include "tests/interp/fd.h"
 #include <math.h>
@@ -148,7 +149,31 @@ static void mesh_test(void **state) {
   }
 }
 
+// n = 2·cp chunks: rank r of cp holds chunks r and n-1-r; a further axis cuts what they hold; the others' own nothing
+static void order_test(void **state) {
+  (void)state;
+  World w = world("dp=2 cp=3 tp=2", "seq 22:24 zigzag=6, kseq=seq, d 8");
+  Interp *it = interp_create(w.arena, w.m);
+  for (uint32_t rank = 0; rank < 12; rank++) {
+    uint32_t tp = rank % 2, cp = rank / 2 % 3;
+    const Type *split = &w.m->type.at[type(&w, "f64[kseq|cp, seq|cp+tp, d|tp+dp]")];
+    const Order *k = order_of(it, split->dim[0], split->split[0], rank), *q = order_of(it, split->dim[1], split->split[1], rank);
+    assert_int_equal(k->n, 8);
+    assert_int_equal(q->n, 4);
+    for (int64_t p = 0; p < 8; p++) {
+      int64_t want = p < 4 ? 4 * cp + p : 4 * (5 - cp) + p - 4;
+      assert_int_equal(order_global(k, p), want);
+      assert_int_equal(order_place(k, want), want < 22 ? p : -1);
+      if (p / 4 == tp) assert_int_equal(order_global(q, p % 4), want);
+    }
+    assert_int_equal(order_place(k, 4 * ((cp + 1) % 3)), -1);
+    const Order *d = order_of(it, split->dim[2], split->split[2], rank);       // the first axis is the slowest
+    assert_int_equal(order_global(d, 1), 4 * tp + 2 * (rank / 6) + 1);
+  }
+  world_end(&w);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(mesh_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(mesh_test), cmocka_unit_test(order_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
