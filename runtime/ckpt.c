@@ -95,8 +95,9 @@ static Status file_verify(const char *folder, Str name, long long size, unsigned
   Status s = 0;
   if (now != size) s = fail(EXIT_INPUT, "%s/%s: %lld bytes, MANIFEST says %lld", folder, name, (long long)now, size);
   if (!s) s = file_hash(fd, name, now, &found);
-  if (!s && found != hash) s = fail(EXIT_INPUT, "%s/%s: damaged: its hash is %016llx, MANIFEST says %016llx", folder, name,
-                                    (unsigned long long)found, hash);
+  if (!s && found != hash)
+    s = fail(EXIT_INPUT, "%s/%s: damaged: its hash is %016llx, MANIFEST says %016llx", folder, name,
+             (unsigned long long)found, hash);
   close(fd);
   return s;
 }
@@ -144,8 +145,10 @@ static Str state_text(Arena *a, const CkptState *s) {
 }
 
 static Status state_parse(Arena *a, const char *path, json_t *j, CkptState *s) {
-  json_t *format = json_object_get(j, "format"), *scale = json_object_get(j, "loss_scale"), *rule = json_object_get(j, "data_rule");
-  if (!json_is_integer(format) || json_integer_value(format) != 1) return fail(EXIT_INPUT, "%s: format 1 is needed", path);
+  json_t *format = json_object_get(j, "format"), *scale = json_object_get(j, "loss_scale"),
+      *rule = json_object_get(j, "data_rule");
+  if (!json_is_integer(format) || json_integer_value(format) != 1)
+    return fail(EXIT_INPUT, "%s: format 1 is needed", path);
 #define GET(field) do { \
     json_t *v = json_object_get(j, #field); \
     if (!json_is_integer(v) || json_integer_value(v) < 0) return fail(EXIT_INPUT, "%s: '" #field "' is not a count", path); \
@@ -207,9 +210,10 @@ void ckpt_abandon(CkptWriter *w) {
   lock_drop(w);
 }
 
-Status ckpt_begin(Arena *a, const char *dir, int64_t step, const Tensor *model, size_t nmodel, const Tensor *optimizer,
-                  size_t noptimizer, CkptWriter *w) {
-  *w = (CkptWriter){.arena = a, .dir = arena_strndup(a, dir, strlen(dir)), .name = step_name(a, step), .fd = {-1, -1}, .lock = -1};
+Status ckpt_begin(Arena *a, const char *dir, int64_t step, const Tensor *model, size_t nmodel,
+                  const Tensor *optimizer, size_t noptimizer, CkptWriter *w) {
+  *w = (CkptWriter){.arena = a, .dir = arena_strndup(a, dir, strlen(dir)), .name = step_name(a, step),
+                    .fd = {-1, -1}, .lock = -1};
   w->temp = arena_printf(a, "%s/%s.tmp", dir, w->name);
   TRY(safetensors_plan(a, model, nmodel, 0, 0, &w->plan[CKPT_model]));
   TRY(safetensors_plan(a, optimizer, noptimizer, 0, 0, &w->plan[CKPT_optimizer]));
@@ -217,7 +221,8 @@ Status ckpt_begin(Arena *a, const char *dir, int64_t step, const Tensor *model, 
   Status s = lock_take(w);
   if (!s) s = leftovers_remove(w);
   if (!s && mkdir(w->temp, 0777))
-    s = fail(errno == EACCES ? EXIT_PERMISSION : errno == ENOSPC ? EXIT_IO : EXIT_CREATE, "cannot make folder %s: %s", w->temp, strerror(errno));
+    s = fail(errno == EACCES ? EXIT_PERMISSION : errno == ENOSPC ? EXIT_IO : EXIT_CREATE,
+             "cannot make folder %s: %s", w->temp, strerror(errno));
   if (s) {
     lock_drop(w);
     return s;
@@ -306,8 +311,9 @@ Status ckpt_commit(CkptWriter *w, const CkptState *s, const char *provenance, in
   return status;
 }
 
-Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *model, size_t nmodel, const Tensor *optimizer,
-                 size_t noptimizer, const TensorSource *from, const char *provenance, int64_t keep) {
+Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *model, size_t nmodel,
+                 const Tensor *optimizer, size_t noptimizer, const TensorSource *from,
+                 const char *provenance, int64_t keep) {
   CkptWriter w;
   TRY(ckpt_begin(a, dir, s->step, model, nmodel, optimizer, noptimizer, &w));
   Status status = 0;

@@ -1,4 +1,4 @@
-// ckpt.h -- checkpoints that survive anything: a save is seen whole or not at all, a load believes only what it checked.
+// ckpt.h -- checkpoints that survive anything: a save is seen whole or not at all, a load believes what it checked.
 //
 //   DIR/step_00000100/model.safetensors        masters under checkpoint names, whole tensors, no padding
 //                     optimizer.safetensors    NAME.exp_avg, NAME.exp_avg_sq
@@ -18,7 +18,7 @@ typedef struct {
   int64_t samples;            // consumed
   int64_t seed;
   double  loss_scale;
-  int64_t scale_good, scale_bad;                          // steps since the scale changed that were finite; that were not
+  int64_t scale_good, scale_bad;                          // steps since the scale changed: finite; not finite
   Str data_rule;              // data_rule_text
 } CkptState;
 
@@ -32,14 +32,14 @@ typedef struct {
   int fd[CKPT_FILES], lock;
 } CkptWriter;
 // Removes what an interrupted save left behind. Refuses while another process saves into dir.
-Status ckpt_begin(Arena *a, const char *dir, int64_t step, const Tensor *model, size_t nmodel, const Tensor *optimizer,
-                  size_t noptimizer, CkptWriter *w);
+Status ckpt_begin(Arena *a, const char *dir, int64_t step, const Tensor *model, size_t nmodel,
+                  const Tensor *optimizer, size_t noptimizer, CkptWriter *w);
 // provenance: a JSON object, or 0. keep: how many of the newest checkpoints stay; 0: all.
 Status ckpt_commit(CkptWriter *w, const CkptState *s, const char *provenance, int64_t keep);
 void   ckpt_abandon(CkptWriter *w);                       // leaves the folder as it was before begin
 // All three. A failure leaves older checkpoints untouched and nothing of this one.
-Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *model, size_t nmodel, const Tensor *optimizer,
-                 size_t noptimizer, const TensorSource *from, const char *provenance, int64_t keep);
+Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *model, size_t nmodel,
+                 const Tensor *optimizer, size_t noptimizer, const TensorSource *from, const char *provenance, int64_t keep);
 
 // ---- loading ------------------------------------------------------------------------------------------------------
 typedef struct { Str path; CkptState state; Safetensors model, optimizer; } Ckpt;

@@ -50,8 +50,8 @@ static Status ids_check(const Data *d, int split, int64_t index, const int32_t *
   for (int64_t i = 0; i < n; i++) {
     if (id[i] >= 0 && (!d->rule.nvocab || id[i] < d->rule.nvocab)) continue;
     Arena *a = arena_create();
-    Status s = fail(EXIT_INPUT, "%s: id %d, the model knows 0 to %lld", order_place(a, &d->order, split, index, first + i), id[i],
-                    (long long)d->rule.nvocab - 1);
+    Status s = fail(EXIT_INPUT, "%s: id %d, the model knows 0 to %lld",
+                    order_place(a, &d->order, split, index, first + i), id[i], (long long)d->rule.nvocab - 1);
     arena_destroy(a);
     return s;
   }
@@ -119,18 +119,22 @@ static Status input_check(Arena *a, Batches *b, Str path, const BatchInput *in, 
   bool fits = t->ndim == in->ndim + 3;
   for (int i = 0; fits && i < in->ndim; i++) fits = t->shape[3 + i] == in->shape[i];
   if (!fits)
-    return fail(EXIT_INPUT, "%s: input '%s' is %s, [steps, microbatches, batch] and then %s is needed", path, in->name, shape,
-                shape_text(a, in->ndim, in->shape));
+    return fail(EXIT_INPUT, "%s: input '%s' is %s, [steps, microbatches, batch] and then %s is needed", path,
+                in->name, shape, shape_text(a, in->ndim, in->shape));
   bool same = dtype_is_int(in->dtype) ? dtype_is_int(t->dtype)
             : dtype_is_float(in->dtype) ? dtype_is_float(t->dtype) && t->dtype != DT_none : t->dtype == in->dtype;
-  if (!same) return fail(EXIT_INPUT, "%s: input '%s' is %s, %s is needed", path, in->name, t->format, dtype_name(in->dtype));
+  if (!same)
+    return fail(EXIT_INPUT, "%s: input '%s' is %s, %s is needed", path, in->name, t->format,
+                dtype_name(in->dtype));
   int64_t samples;
   if (!mul_ok(t->shape[1], t->shape[2], &samples) || !t->shape[0] || !samples)
     return fail(EXIT_INPUT, "%s: input '%s' is %s: there is no sample in it", path, in->name, shape);
   if (first) b->steps = t->shape[0], b->samples = samples;
   if (t->shape[0] != b->steps || samples != b->samples)
-    return fail(EXIT_INPUT, "%s: input '%s' has %lld steps of %lld samples, the inputs before it %lld of %lld", path, in->name,
-                (long long)t->shape[0], (long long)samples, (long long)b->steps, (long long)b->samples);
+    return fail(EXIT_INPUT,
+                "%s: input '%s' has %lld steps of %lld samples, the inputs before it %lld of %lld", path,
+                in->name, (long long)t->shape[0], (long long)samples, (long long)b->steps,
+                (long long)b->samples);
   return 0;
 }
 
@@ -148,8 +152,8 @@ Status batches_open(Arena *a, const char *path, const BatchInput *in, size_t n, 
     bool known = false;
     for (size_t i = 0; i < n; i++) known |= !strcmp(names[i], name);
     if (!known)
-      s = fail(EXIT_INPUT, "%s: the model has no input '%.200s'%s%s%s", path, name, near ? ", did you mean " : "", near ? near : "",
-               near ? "?" : "");
+      s = fail(EXIT_INPUT, "%s: the model has no input '%.200s'%s%s%s", path, name,
+               near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
   }
   if (s) batches_close(b);
   return s;
@@ -168,7 +172,8 @@ Status batches_read(const Batches *b, const BatchInput *in, int64_t step, int64_
     int64_t v = dtype_load_int(in->dtype, (const char *)to + i * width);
     if ((v < 0 || v >= in->below) && !(in->ignorable && v == LABEL_IGNORED))
       return fail(EXIT_INPUT, "%s: input '%s' at step %lld, sample %lld, place %lld is %lld, 0 to %lld is possible",
-                  b->file.path, in->name, (long long)step, (long long)sample, (long long)i, (long long)v, (long long)in->below - 1);
+                  b->file.path, in->name, (long long)step, (long long)sample, (long long)i, (long long)v,
+                      (long long)in->below - 1);
   }
   return 0;
 }

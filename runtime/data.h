@@ -23,8 +23,8 @@ typedef struct { DataRule rule; SampleOrder order; } Data;
 Status data_open(Arena *a, const DataRule *r, Data *d);
 void   data_close(Data *d);
 int64_t data_samples(const Data *d, int split);                   // 0 when there is no such split
-// One sample, [seq] each; all but tokens may be 0, not wanted. mask: 0 where the label is ignored; segments: the number
-// of the sequence within the sample. Keeps nothing between calls; from any thread.
+// One sample, [seq] each; all but tokens may be 0, not wanted. mask: 0 where the label is ignored; segments: the
+// number of the sequence within the sample. Keeps nothing between calls; from any thread.
 typedef struct { int32_t *tokens, *labels, *positions, *segments; uint8_t *mask; } Sample;
 Status data_sample(const Data *d, int split, int64_t index, const Sample *to);
 // All that decides which tokens a sample has, as text: two runs with equal text see the same data.

@@ -126,7 +126,11 @@ int64_t dtype_load_int(DType t, const void *p) {
   bug("%s has no storage", dtype_name(t));
 }
 
-#define PUT(T, lo, hi) do { T x = (T)(v < (lo) ? (lo) : v > (hi) ? (hi) : v); memcpy(p, &x, sizeof x); return; } while (0)
+#define PUT(T, lo, hi) do { \
+    T x = (T)(v < (lo) ? (lo) : v > (hi) ? (hi) : v); \
+    memcpy(p, &x, sizeof x); \
+    return; \
+  } while (0)
 void dtype_store_int(DType t, void *p, int64_t v) {
   switch (t) {
     case DT_i64: memcpy(p, &v, 8); return;

@@ -43,7 +43,7 @@ static inline float bf16_to_f32(uint16_t b) {
 static inline uint16_t f32_to_bf16(float f) {
   uint32_t u;
   memcpy(&u, &f, 4);
-  if ((u & 0x7fffffff) > 0x7f800000) return (uint16_t)(u >> 16 | 0x40);             // NaN: quiet, sign and payload kept
+  if ((u & 0x7fffffff) > 0x7f800000) return (uint16_t)(u >> 16 | 0x40);   // NaN: quiet, sign and payload kept
   return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 float    f16_to_f32(uint16_t h);

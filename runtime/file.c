@@ -51,9 +51,12 @@ Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n) {
   for (size_t got = 0; got < n;) {
     ssize_t k = pread(fd, (char *)p + got, n - got, at + (int64_t)got);
     if (k < 0 && errno == EINTR) continue;
-    if (k < 0) return fail(EXIT_IO, "reading %s at byte %lld: %s", path, (long long)(at + (int64_t)got), strerror(errno));
-    if (!k) return fail(EXIT_IO, "%s: ends at byte %lld, bytes up to %lld are needed", path, (long long)(at + (int64_t)got),
-                        (long long)(at + (int64_t)n));
+    if (k < 0)
+      return fail(EXIT_IO, "reading %s at byte %lld: %s", path, (long long)(at + (int64_t)got),
+                  strerror(errno));
+    if (!k)
+      return fail(EXIT_IO, "%s: ends at byte %lld, bytes up to %lld are needed", path,
+                  (long long)(at + (int64_t)got), (long long)(at + (int64_t)n));
     got += (size_t)k;
   }
   return 0;
@@ -62,7 +65,8 @@ Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n) {
 Status file_create(const char *path, int *fd) {
   *fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (*fd >= 0) return 0;
-  return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
+  return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path,
+              strerror(errno));
 }
 
 static Status write_failed(int fd, const char *path, int e, int64_t need) {
@@ -106,7 +110,8 @@ Status folder_make(const char *path) {
     char slash = *at;
     *at = 0;
     if (*p && mkdir(p, 0777) && errno != EEXIST && errno != EISDIR)
-      s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot make folder %s: %s", p, strerror(errno));
+      s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE,
+               "cannot make folder %s: %s", p, strerror(errno));
     *at = slash;
   }
   struct stat st;

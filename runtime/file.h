@@ -4,7 +4,7 @@
 #include "runtime/base.h"
 
 Status file_open(const char *path, int *fd, int64_t *size);       // to read; regular files only
-Status file_open_in(const char *folder, const char *name, int *fd, int64_t *size);   // the same; name is no path and no link
+Status file_open_in(const char *folder, const char *name, int *fd, int64_t *size);   // name: no path, no link
 Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n);          // all n bytes
 Status file_create(const char *path, int *fd);                    // to read and write; empty
 Status file_reserve(int fd, const char *path, int64_t size);      // sets the size; says early that the disk is full

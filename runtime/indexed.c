@@ -22,8 +22,10 @@ static Status head_read(Indexed *x, int64_t size) {
   uint8_t code = (uint8_t)head[17];
   x->dtype = code < COUNT(formats) ? formats[code] : DT_none;
   if (x->dtype == DT_none) return fail(EXIT_INPUT, "%s: unknown number format %d", x->idx, code);
-  if (!dtype_is_int(x->dtype)) return fail(EXIT_INPUT, "%s: tokens are %s, integers are needed", x->idx, dtype_name(x->dtype));
-  uint64_t room = (uint64_t)(size - HEAD);                // n and m are bounded by the size before they are multiplied
+  if (!dtype_is_int(x->dtype))
+    return fail(EXIT_INPUT, "%s: tokens are %s, integers are needed", x->idx, dtype_name(x->dtype));
+  // n and m are bounded by the size before they are multiplied
+  uint64_t room = (uint64_t)(size - HEAD);
   if (n > room / 12 || m > (room - 12 * n) / 8 || (room - 12 * n - 8 * m != 0 && room - 12 * n - 8 * m != n))
     return fail(EXIT_INPUT, "%s: %llu sequences and %llu document entries do not make a file of %lld bytes", x->idx,
                 (unsigned long long)n, (unsigned long long)m, (long long)size);
@@ -50,11 +52,14 @@ static Status offsets_check(Indexed *x, int64_t *part) {
       TRY(file_pread(x->idx_fd, x->idx, HEAD + 4 * x->n + 8 * i, part, (size_t)MIN(x->n - i, PART) * 8));
     int64_t at = part[i % PART];
     if (at < end)
-      return fail(EXIT_INPUT, "%s: sequence %lld starts at byte %lld, before byte %lld where the one before it ends", x->idx,
-                  (long long)i, (long long)at, (long long)end);
+      return fail(EXIT_INPUT,
+                  "%s: sequence %lld starts at byte %lld, before byte %lld where the one before it ends",
+                  x->idx, (long long)i, (long long)at, (long long)end);
     if (!add_ok(at, x->length[i] * width, &end) || end > x->bin_bytes)
-      return fail(EXIT_INPUT, "%s: sequence %lld starts at byte %lld and has %d tokens of %s, %s has %lld bytes", x->idx,
-                  (long long)i, (long long)at, x->length[i], dtype_name(x->dtype), x->bin, (long long)x->bin_bytes);
+      return fail(EXIT_INPUT,
+                  "%s: sequence %lld starts at byte %lld and has %d tokens of %s, %s has %lld bytes", x->idx,
+                  (long long)i, (long long)at, x->length[i], dtype_name(x->dtype), x->bin,
+                  (long long)x->bin_bytes);
   }
   return 0;
 }
@@ -66,12 +71,13 @@ static Status documents_check(Indexed *x, int64_t *part) {
     if (i % PART == 0) TRY(indexed_documents(x, i, MIN(x->m - i, PART), part));
     int64_t entry = part[i % PART];
     if (entry < last || (!i && entry))
-      return fail(EXIT_INPUT, "%s: document entry %lld is %lld, %lld or more is needed", x->idx, (long long)i, (long long)entry,
-                  (long long)last);
+      return fail(EXIT_INPUT, "%s: document entry %lld is %lld, %lld or more is needed", x->idx,
+                  (long long)i, (long long)entry, (long long)last);
     last = entry;
   }
   if (last != x->n)
-    return fail(EXIT_INPUT, "%s: the document table ends with %lld, there are %lld sequences", x->idx, (long long)last, (long long)x->n);
+    return fail(EXIT_INPUT, "%s: the document table ends with %lld, there are %lld sequences", x->idx,
+                (long long)last, (long long)x->n);
   return 0;
 }
 
@@ -106,7 +112,8 @@ Status indexed_offset(const Indexed *x, int64_t sequence, int64_t *byte) {
   TRY(file_pread(x->idx_fd, x->idx, HEAD + 4 * x->n + 8 * sequence, byte, 8));
   int64_t end;
   if (*byte < 0 || !add_ok(*byte, x->length[sequence] * (int64_t)dtype_bytes(x->dtype), &end) || end > x->bin_bytes)
-    return fail(EXIT_IO, "%s: changed while in use: sequence %lld is at byte %lld", x->idx, (long long)sequence, (long long)*byte);
+    return fail(EXIT_IO, "%s: changed while in use: sequence %lld is at byte %lld", x->idx,
+                (long long)sequence, (long long)*byte);
   return 0;
 }
 
@@ -132,8 +139,8 @@ Status indexed_read(const Indexed *x, int64_t sequence, int64_t from, int64_t n,
     for (int64_t j = 0; j < k; j++) {
       int64_t v = dtype_load_int(x->dtype, part + j * width);
       if (v > INT32_MAX || v < INT32_MIN)
-        return fail(EXIT_INPUT, "%s: token %lld of sequence %lld is %lld", x->bin, (long long)(from + i + j), (long long)sequence,
-                    (long long)v);
+        return fail(EXIT_INPUT, "%s: token %lld of sequence %lld is %lld", x->bin, (long long)(from + i + j),
+                    (long long)sequence, (long long)v);
       tokens[i + j] = (int32_t)v;
     }
   }
@@ -153,7 +160,8 @@ struct IndexedWriter {
 
 Status indexed_create(Arena *a, const char *prefix, DType dtype, IndexedWriter **out) {
   IndexedWriter *w = *out = NEW(a, IndexedWriter);
-  if (!dtype_is_int(dtype) || dtype == DT_u32 || dtype == DT_u64) bug("an index has no number for %s", dtype_name(dtype));
+  if (!dtype_is_int(dtype) || dtype == DT_u32 || dtype == DT_u64)
+    bug("an index has no number for %s", dtype_name(dtype));
   w->arena = a, w->dtype = dtype;
   w->bin = arena_printf(a, "%s.bin", prefix), w->idx = arena_printf(a, "%s.idx", prefix);
   w->bin_part = arena_printf(a, "%s.%ld.tmp", w->bin, (long)getpid());
@@ -180,8 +188,8 @@ Status indexed_add(IndexedWriter *w, const int32_t *tokens, int64_t n) {
     for (int64_t j = 0; j < k; j++) {
       dtype_store_int(w->dtype, part + j * width, tokens[i + j]);
       if (dtype_load_int(w->dtype, part + j * width) != tokens[i + j])
-        return fail(EXIT_INPUT, "%s: token %lld of sequence %u is %d, too big for %s", w->bin, (long long)(w->open + i + j),
-                    w->length.n, tokens[i + j], dtype_name(w->dtype));
+        return fail(EXIT_INPUT, "%s: token %lld of sequence %u is %d, too big for %s", w->bin,
+                    (long long)(w->open + i + j), w->length.n, tokens[i + j], dtype_name(w->dtype));
     }
     if (fwrite(part, (size_t)width, (size_t)k, w->bin_file) != (size_t)k) return bin_failed(w);
     w->bytes += k * width;

@@ -4,7 +4,7 @@
 #include "runtime/base.h"
 struct json_t;                                                    // jansson's
 
-void text_json(Text *t, const char *s);                           // "…": quoted, escaped; bytes that are no UTF-8 become U+FFFD
+void text_json(Text *t, const char *s);                           // quoted, escaped; what is no UTF-8 becomes U+FFFD
 void text_json_number(Text *t, double v);                         // 17 significant digits; null when not finite
 
 // Parses one whole object: nothing may follow it, keys are unique, nesting is at most depth. what names the text in

@@ -14,15 +14,17 @@
 typedef struct { const char *out, *tokenizer, *format, *key; bool quiet; } PrepareOptions;
 static const Option prepare_rows[] = {
   OPTION(PrepareOptions, out, 'o', "out", "PREFIX", "write PREFIX.bin and PREFIX.idx"),
-  OPTION(PrepareOptions, tokenizer, 0, "tokenizer", "NAME", "bytes: a byte is its own id, 256 ends a document,\nnvocab = 257, u16"),
+  OPTION(PrepareOptions, tokenizer, 0, "tokenizer", "NAME",
+         "bytes: a byte is its own id, 256 ends a document,\nnvocab = 257, u16"),
   OPTION(PrepareOptions, format, 0, "format", "NAME",
          "text: a file is one document; lines: a line is one;\njsonl: a line is an object that holds one;\nauto: jsonl for .jsonl and .ndjson, else text"),
   OPTION(PrepareOptions, key, 0, "jsonl-key", "NAME", "the key that holds the text"),
   OPTION(PrepareOptions, quiet, 'q', "quiet", 0, "no progress"),
 };
 static const Command prepare_command = {
-  "mtdata prepare", "INPUT...", "Turns text into a token file that trains. INPUT - is the standard input.", prepare_rows,
-  COUNT(prepare_rows), "  mtdata prepare book.txt -o data/book\n  mtdata prepare web-*.jsonl --jsonl-key text -o data/web"};
+  "mtdata prepare", "INPUT...", "Turns text into a token file that trains. INPUT - is the standard input.",
+  prepare_rows, COUNT(prepare_rows),
+  "  mtdata prepare book.txt -o data/book\n  mtdata prepare web-*.jsonl --jsonl-key text -o data/web"};
 
 // One sequence holds at most 2^31-1 tokens: longer documents are cut here.
 enum { SEQUENCE_LIMIT = 1 << 30, PART = 1 << 16 };
@@ -94,7 +96,8 @@ static Status jsonl_line(Preparation *p, const char *path, int64_t line, const c
   if (!j) return fail(EXIT_INPUT, "%s:%lld: JSON, byte %d: %s", path, (long long)line, e.position, e.text);
   json_t *v = json_object_get(j, p->options->key);
   Status s = 0;
-  if (!json_is_string(v)) s = fail(EXIT_INPUT, "%s:%lld: no text under the key '%s'", path, (long long)line, p->options->key);
+  if (!json_is_string(v))
+    s = fail(EXIT_INPUT, "%s:%lld: no text under the key '%s'", path, (long long)line, p->options->key);
   if (!s) s = bytes_put(p, json_string_value(v), json_string_length(v));
   if (!s) s = document_end(p);
   json_decref(j);
@@ -129,10 +132,13 @@ static bool ends_with(const char *s, const char *end) {
 static Status input_prepare(Preparation *p, const char *path) {
   const char *format = p->options->format;
   bool standard = !strcmp(path, "-");
-  bool json = !strcmp(format, "jsonl") || (!strcmp(format, "auto") && (ends_with(path, ".jsonl") || ends_with(path, ".ndjson")));
+  bool json = !strcmp(format, "jsonl") || (!strcmp(format, "auto") &&
+                                           (ends_with(path, ".jsonl") || ends_with(path, ".ndjson")));
   struct stat st;
   FILE *f = standard ? stdin : fopen(path, "rbe");
-  if (!f) return fail(errno == ENOENT ? EXIT_MISSING : errno == EACCES ? EXIT_PERMISSION : EXIT_IO, "%s: %s", path, strerror(errno));
+  if (!f)
+    return fail(errno == ENOENT ? EXIT_MISSING : errno == EACCES ? EXIT_PERMISSION : EXIT_IO, "%s: %s", path,
+                strerror(errno));
   Status s = 0;
   if (!fstat(fileno(f), &st) && S_ISDIR(st.st_mode)) s = fail(EXIT_INPUT, "%s: a folder", path);
   else if (json || !strcmp(format, "lines")) s = lines_prepare(p, path, f, json);
@@ -146,7 +152,8 @@ static Status word_check(const char *option, const char *value, const Str *known
   for (size_t i = 0; i < n; i++)
     if (!strcmp(value, known[i])) return 0;
   Str near = nearest(value, known, n);
-  return fail(EXIT_USAGE, "%s: '%.100s' is unknown%s%s%s", option, value, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+  return fail(EXIT_USAGE, "%s: '%.100s' is unknown%s%s%s", option, value, near ? ", did you mean " : "",
+              near ? near : "", near ? "?" : "");
 }
 
 static Status prepare(Arena *a, int argc, char **argv) {
@@ -178,7 +185,8 @@ static Status prepare(Arena *a, int argc, char **argv) {
     return s;
   }
   TRY(indexed_finish(p.out));
-  printf("%s.bin, %s.idx: %lld tokens of %s (nvocab = %d), ", o.out, o.out, (long long)p.tokens, dtype_name(BYTE_DTYPE), BYTE_VOCAB);
+  printf("%s.bin, %s.idx: %lld tokens of %s (nvocab = %d), ", o.out, o.out, (long long)p.tokens,
+         dtype_name(BYTE_DTYPE), BYTE_VOCAB);
   rate_print(&p, stdout);
   printf("\n");
   return 0;
@@ -247,8 +255,8 @@ static Status inspect(Arena *a, int argc, char **argv) {
     Text t;
     text_init(&t, a), text_json(&t, prefix);
     printf("{\"prefix\":%s,\"dtype\":\"%s\",\"sequences\":%lld,\"documents\":%lld,\"tokens\":%lld,\"bytes\":%lld,\"shortest\":%d,"
-           "\"longest\":%d,\"mean\":%.17g", t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1, (long long)x.tokens,
-           (long long)x.bin_bytes, shortest, longest, mean);
+           "\"longest\":%d,\"mean\":%.17g", t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1,
+           (long long)x.tokens, (long long)x.bin_bytes, shortest, longest, mean);
     if (o.scan && x.tokens) printf(",\"least_id\":%d,\"largest_id\":%d", least, most);
     if (o.show >= 0) {
       printf(",\"shown\":[");
@@ -279,7 +287,8 @@ static const Option samples_rows[] = {
   OPTION(SamplesOptions, seed, 0, "seed", "S", "0 to 4294967295"),
   OPTION(SamplesOptions, size, 0, "size", "N[,N,N]", "samples wanted for train (and valid, test); none: one epoch"),
   OPTION(SamplesOptions, split, 0, "split", "A,B,C", "shares of the sequences for train, valid, test"),
-  OPTION(SamplesOptions, train, 0, "train-data", "DATA", "each split from its own data instead of --split;\nDATA is one text: \"PREFIX\" or \"0.3 A 0.7 B\""),
+  OPTION(SamplesOptions, train, 0, "train-data", "DATA",
+         "each split from its own data instead of --split;\nDATA is one text: \"PREFIX\" or \"0.3 A 0.7 B\""),
   OPTION(SamplesOptions, valid, 0, "valid-data", "DATA", ""),
   OPTION(SamplesOptions, test, 0, "test-data", "DATA", ""),
   OPTION(SamplesOptions, which, 0, "which", "SPLIT", "only train, valid or test"),
@@ -315,9 +324,11 @@ static Status sizes_parse(const char *text, int64_t size[SPLITS]) {
 
 static Status samples_rule(Arena *a, const SamplesOptions *o, const Words *in, DataRule *r) {
   data_defaults(r);
-  r->pad = o->pad, r->eod = o->eod, r->eod_mask = o->eod_mask, r->reset_positions = o->reset_positions, r->plain_labels = true;
+  r->pad = o->pad, r->eod = o->eod, r->eod_mask = o->eod_mask, r->reset_positions = o->reset_positions,
+      r->plain_labels = true;
   OrderRule *order = &r->order;
-  order->seq = o->seq, order->seed = o->seed, order->extra = o->extra, order->surplus = o->surplus, order->split = o->split;
+  order->seq = o->seq, order->seed = o->seed, order->extra = o->extra, order->surplus = o->surplus,
+      order->split = o->split;
   order->keep_partial_valid = o->keep_partial_valid;
   if (!o->seq) return fail(EXIT_USAGE, "samples needs --seq L");
   if (o->size) TRY(sizes_parse(o->size, order->size));
@@ -328,7 +339,9 @@ static Status samples_rule(Arena *a, const SamplesOptions *o, const Words *in, D
     order->skip[k] = o->which && strcmp(o->which, split_names[k]);
   }
   if (o->which) TRY(word_check("--which", o->which, split_names, SPLITS));
-  if (order->own && in->n) return fail(EXIT_USAGE, "'%s' and --train-data, --valid-data, --test-data do not go together", in->at[0].text);
+  if (order->own && in->n)
+    return fail(EXIT_USAGE, "'%s' and --train-data, --valid-data, --test-data do not go together",
+                in->at[0].text);
   if (order->own) return 0;
   if (in->n == 1) return data_sources(a, in->at[0].text, &order->all);
   VEC(Str) word = {0};
@@ -432,9 +445,10 @@ static Status samples_table(const Data *d, const SamplesOptions *o, const Sample
     printf("%s: %lld samples of %lld tokens\n", split_names[k], (long long)s->samples, (long long)o->seq);
     for (uint32_t i = 0; i < s->source.n; i++) {
       const Order *e = &s->source.at[i];
-      printf("  %s: sequences %lld to %lld, %lld tokens, %lld epoch%s%s, %lld samples", e->source->prefix, (long long)e->begin,
-             (long long)e->end, (long long)e->tokens, (long long)e->epochs, e->epochs == 1 ? "" : "s",
-             e->separate ? " (the last shuffled apart)" : "", (long long)e->samples);
+      printf("  %s: sequences %lld to %lld, %lld tokens, %lld epoch%s%s, %lld samples", e->source->prefix,
+             (long long)e->begin, (long long)e->end, (long long)e->tokens, (long long)e->epochs,
+             e->epochs == 1 ? "" : "s", e->separate ? " (the last shuffled apart)" : "",
+             (long long)e->samples);
       if (s->blend) printf(", weight %.6g", s->weight[i]);
       printf("\n");
     }
@@ -456,8 +470,9 @@ static Status any_sample(const Data *d) {
   for (int k = 0; k < SPLITS; k++) {
     const Split *s = &d->order.split[k];
     if (s->present)
-      return fail(EXIT_INPUT, "%s: the %s split needs %lld tokens, has %lld", s->source.at[0].source->prefix, split_names[k],
-                  (long long)(d->rule.order.seq + d->rule.order.extra), (long long)s->source.at[0].tokens);
+      return fail(EXIT_INPUT, "%s: the %s split needs %lld tokens, has %lld", s->source.at[0].source->prefix,
+                  split_names[k], (long long)(d->rule.order.seq + d->rule.order.extra),
+                  (long long)s->source.at[0].tokens);
   }
   return fail(EXIT_INPUT, "there is no such split in '%s'", d->rule.order.split);
 }
@@ -476,7 +491,8 @@ static Status samples(Arena *a, int argc, char **argv) {
   TRY(samples_rule(a, &o, &in, &r));
   d.rule = r;
   TRY(order_open(a, &r.order, &d.order));
-  Sample x = {NEW_N(a, int32_t, o.seq), NEW_N(a, int32_t, o.seq), NEW_N(a, int32_t, o.seq), 0, NEW_N(a, uint8_t, o.seq)};
+  Sample x = {NEW_N(a, int32_t, o.seq), NEW_N(a, int32_t, o.seq), NEW_N(a, int32_t, o.seq), 0,
+              NEW_N(a, uint8_t, o.seq)};
   Status s = any_sample(&d);
   if (!s) s = o.json ? samples_json(a, &d, &o, &x) : samples_table(&d, &o, &x);
   data_close(&d);

@@ -10,7 +10,8 @@ Status options_int(const char *what, const char *text, int64_t *v) {
   errno = 0;
   long long got = strtoll(text, &end, 10);
   if (end == text || *end || text[0] == ' ' || errno == ERANGE)
-    return fail(EXIT_USAGE, "%s: '%.100s' is not a whole number%s", what, text, errno == ERANGE ? " that fits in 64 bits" : "");
+    return fail(EXIT_USAGE, "%s: '%.100s' is not a whole number%s", what, text,
+                errno == ERANGE ? " that fits in 64 bits" : "");
   *v = got;
   return 0;
 }
@@ -18,7 +19,8 @@ Status options_int(const char *what, const char *text, int64_t *v) {
 Status options_real(const char *what, const char *text, double *v) {
   char *end;
   double got = strtod(text, &end);
-  if (end == text || *end || text[0] == ' ' || !isfinite(got)) return fail(EXIT_USAGE, "%s: '%.100s' is not a number", what, text);
+  if (end == text || *end || text[0] == ' ' || !isfinite(got))
+    return fail(EXIT_USAGE, "%s: '%.100s' is not a number", what, text);
   *v = got;
   return 0;
 }

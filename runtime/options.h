@@ -30,7 +30,8 @@ struct Option {
 };
 #define OPTION(T, field, letter, name, value, help) \
   {letter, name, value, help, \
-   _Generic(((T *)0)->field, bool: OPT_flag, int64_t: OPT_int, double: OPT_real, const char *: OPT_text, Words: OPT_words), \
+   _Generic(((T *)0)->field, bool: OPT_flag, int64_t: OPT_int, double: OPT_real, const char *: OPT_text, \
+            Words: OPT_words), \
    offsetof(T, field)}
 
 typedef struct {

@@ -50,8 +50,8 @@ static void counts_shuffle(Mt19937 *g, Counts *c, int64_t from, int64_t n) {
 static Status counts_create(Arena *a, const char *what, int64_t n, bool wide, Counts *c) {
   int64_t bytes, have = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (!mul_ok(n, wide ? 8 : 4, &bytes) || bytes > have)
-    return fail(EXIT_INPUT, "the %s has %lld entries, more than this machine's memory of %lld bytes holds", what, (long long)n,
-                (long long)have);
+    return fail(EXIT_INPUT, "the %s has %lld entries, more than this machine's memory of %lld bytes holds",
+                what, (long long)n, (long long)have);
   *c = (Counts){arena_alloc(a, (size_t)bytes), n, wide};
   return 0;
 }
@@ -75,7 +75,8 @@ Status sources_parse(Arena *a, const Str *word, size_t n, Sources *s) {
   if (!n) return fail(EXIT_USAGE, "no data: give PREFIX or \"WEIGHT PREFIX WEIGHT PREFIX …\"");
   s->weighted = n % 2 == 0 && numbers == n / 2;
   if (!s->weighted && n > 1 && numbers)
-    return fail(EXIT_USAGE, "data: weights and prefixes must alternate, or there is no weight at all: \"0.3 A 0.7 B\"");
+    return fail(EXIT_USAGE,
+                "data: weights and prefixes must alternate, or there is no weight at all: \"0.3 A 0.7 B\"");
   for (size_t i = 0; i < n; i += s->weighted ? 2 : 1) {
     Source e = {.prefix = word[i]};
     if (s->weighted) {
@@ -128,7 +129,8 @@ Status split_edges(const char *text, double edge[SPLITS + 1]) {
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)MIN(run, 63), p);
     if (n == SPLITS) return fail(EXIT_USAGE, "split '%.100s': more than three shares", text);
-    if (run > 63 || !number_of(word, &v[n++])) return fail(EXIT_USAGE, "split '%.100s': '%.70s' is not a number", text, word);
+    if (run > 63 || !number_of(word, &v[n++]))
+      return fail(EXIT_USAGE, "split '%.100s': '%.70s' is not a number", text, word);
     p += run;
   }
   if (!(sum_of(v, SPLITS) > 0) || !isfinite(sum_of(v, SPLITS)))
@@ -145,7 +147,8 @@ static Status epochs_choose(Order *o, int64_t tokens) {
   o->epochs = 1;
   if (o->want >= 0) {
     if (!mul_ok(o->want, seq, &need) || !add_ok(need, x, &need) || !add_ok(need, tokens, &need))
-      return fail(EXIT_INPUT, "%s: %lld samples of %lld tokens overflow", o->source->prefix, (long long)o->want, (long long)seq);
+      return fail(EXIT_INPUT, "%s: %lld samples of %lld tokens overflow", o->source->prefix,
+                  (long long)o->want, (long long)seq);
     o->epochs = MAX(1, (need - 1) / tokens);              // ceil((want*seq + x) / tokens)
   }
   int64_t all;
@@ -205,9 +208,10 @@ static Status order_make(Arena *a, const OrderRule *r, int split, Order *o) {
   for (int64_t i = o->begin; i < o->end; i++) tokens += o->source->length[i];
   o->tokens = tokens;
   if (tokens < 2)
-    return fail(EXIT_INPUT, "%s: the %s split (sequences %lld to %lld of %lld) is empty: it needs %lld tokens, has %lld",
-                o->source->prefix, split_names[split], (long long)o->begin, (long long)o->end, (long long)o->source->n,
-                (long long)(o->seq + o->extra), (long long)tokens);
+    return fail(EXIT_INPUT,
+                "%s: the %s split (sequences %lld to %lld of %lld) is empty: it needs %lld tokens, has %lld",
+                o->source->prefix, split_names[split], (long long)o->begin, (long long)o->end,
+                (long long)o->source->n, (long long)(o->seq + o->extra), (long long)tokens);
   TRY(epochs_choose(o, tokens));
   if (o->epochs > 1) {
     before = ((o->epochs - 1) * tokens - o->extra) / o->seq;
@@ -224,12 +228,14 @@ static Status order_make(Arena *a, const OrderRule *r, int split, Order *o) {
 }
 
 // ---- blends -----------------------------------------------------------------------------------------------------
-// Item i goes to the source that is furthest behind its share; the first one wins a tie. limit (or 0): samples of each.
+// Item i goes to the source that is furthest behind its share; the first one wins a tie. limit (or 0):
+// samples of each.
 static Status blend_make(Arena *a, const double *weight, const int64_t *limit, Split *s) {
   uint32_t n = s->source.n;
   int64_t *count = NEW_N(a, int64_t, n), bytes;
   if (!mul_ok(s->samples, 10, &bytes) || bytes > (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE))
-    return fail(EXIT_INPUT, "a blend of %lld samples is more than this machine's memory holds", (long long)s->samples);
+    return fail(EXIT_INPUT, "a blend of %lld samples is more than this machine's memory holds",
+                (long long)s->samples);
   s->id = NEW_N(a, int16_t, s->samples), s->sample = NEW_N(a, int64_t, s->samples);
   for (int64_t i = 0; i < s->samples; i++) {
     double f = (double)MAX(i, 1), most = 0;
@@ -253,12 +259,15 @@ static Status weighted_blend(Arena *a, const OrderRule *r, int split, const Sour
   double *w = NEW_N(a, double, n);
   int64_t size = r->size[split];
   s->weight = NEW_N(a, double, n);
-  if (size < 0) return fail(EXIT_USAGE, "%s split: a blend by weight needs the number of samples wanted", split_names[split]);
+  if (size < 0)
+    return fail(EXIT_USAGE, "%s split: a blend by weight needs the number of samples wanted",
+                split_names[split]);
   for (uint32_t k = 0; k < n; k++) w[k] = from->at.at[k].weight;
   normalize(w, w, n);
   for (uint32_t k = 0; k < n; k++) {
     double target = ceil((double)size * w[k]), want = ceil(target * (1.0 + r->surplus));
-    if (!(want < 0x1p62)) return fail(EXIT_INPUT, "%s split: %lld samples overflow", split_names[split], (long long)size);
+    if (!(want < 0x1p62))
+      return fail(EXIT_INPUT, "%s split: %lld samples overflow", split_names[split], (long long)size);
     s->source.at[k].want = (int64_t)want;
     s->samples += (int64_t)target;
     TRY(order_make(a, r, split, &s->source.at[k]));
@@ -333,8 +342,10 @@ static Status split_make(Arena *a, SampleOrder *o, int split, const double edge[
 static Status rule_check(const OrderRule *r) {
   if (r->seq < 2 || r->seq > INT32_MAX / 2)
     return fail(EXIT_USAGE, "sequence length %lld: 2 to %d is possible", (long long)r->seq, INT32_MAX / 2);
-  if (r->seed < 0 || r->seed > UINT32_MAX) return fail(EXIT_USAGE, "seed %lld: 0 to 4294967295 is possible", (long long)r->seed);
-  if (r->extra != 0 && r->extra != 1) return fail(EXIT_USAGE, "%lld extra tokens: 0 or 1 is possible", (long long)r->extra);
+  if (r->seed < 0 || r->seed > UINT32_MAX)
+    return fail(EXIT_USAGE, "seed %lld: 0 to 4294967295 is possible", (long long)r->seed);
+  if (r->extra != 0 && r->extra != 1)
+    return fail(EXIT_USAGE, "%lld extra tokens: 0 or 1 is possible", (long long)r->extra);
   if (!(r->surplus >= 0 && r->surplus <= 1e6)) return fail(EXIT_USAGE, "surplus %g: 0 or more is needed", r->surplus);
   return 0;
 }
@@ -378,8 +389,8 @@ static bool walk_next(Walk *e, int64_t *sequence, int64_t *from, int64_t *n) {
   return true;
 }
 
-Status order_read(const SampleOrder *o, int split, int64_t i, int64_t first, int64_t n, int32_t *token, int32_t *piece,
-                  int64_t *got) {
+Status order_read(const SampleOrder *o, int split, int64_t i, int64_t first, int64_t n, int32_t *token,
+                  int32_t *piece, int64_t *got) {
   Walk e = walk_begin(o, split, i);
   int64_t sequence, from, k, skip = first;
   int32_t number = -1;
@@ -400,6 +411,7 @@ Str order_place(Arena *a, const SampleOrder *o, int split, int64_t i, int64_t to
   int64_t sequence, from, k;
   for (int64_t at = 0; walk_next(&e, &sequence, &from, &k); at += k)
     if (token < at + k)
-      return arena_printf(a, "%s, sequence %lld, token %lld", e.o->source->bin, (long long)sequence, (long long)(from + token - at));
+      return arena_printf(a, "%s, sequence %lld, token %lld", e.o->source->bin, (long long)sequence,
+                          (long long)(from + token - at));
   return "";
 }

@@ -80,8 +80,8 @@ static Status tensor_parse(Arena *a, Str path, Str name, json_t *entry, Tensor *
     return refuse(path, name, "data_offsets are not [begin, end] with 0 <= begin <= end");
   TRY(tensor_measure(path, t));
   if (end - t->at != t->bytes)
-    return refuse(path, name, "%lld bytes are declared, its shape %s and dtype %s make %lld", (long long)(end - t->at),
-                  shape_text(a, t->ndim, t->shape), t->format, (long long)t->bytes);
+    return refuse(path, name, "%lld bytes are declared, its shape %s and dtype %s make %lld",
+                  (long long)(end - t->at), shape_text(a, t->ndim, t->shape), t->format, (long long)t->bytes);
   return 0;
 }
 
@@ -121,7 +121,8 @@ static Status metadata_parse(Arena *a, Safetensors *s, Str path, json_t *meta) {
   json_object_foreach(meta, key, v) {
     if (!json_is_string(v)) return fail(EXIT_INPUT, "%s: __metadata__ '%.200s' is not a string", path, key);
     if (s->file.n == 1)
-      vec_push(a, &s->metadata, (Metadata){arena_strndup(a, key, strlen(key)), arena_strndup(a, json_string_value(v), json_string_length(v))});
+      vec_push(a, &s->metadata, (Metadata){arena_strndup(a, key, strlen(key)),
+                                           arena_strndup(a, json_string_value(v), json_string_length(v))});
   }
   return 0;
 }
@@ -145,10 +146,12 @@ static Status header_parse(Arena *a, Safetensors *s, json_t *header, int64_t hea
   int64_t at = 0;
   for (size_t i = 0; i < n; i++) {
     if (t[i].at > at)
-      return refuse(path, t[i].name, "bytes %lld to %lld before it belong to no tensor", (long long)at, (long long)t[i].at);
+      return refuse(path, t[i].name, "bytes %lld to %lld before it belong to no tensor", (long long)at,
+                    (long long)t[i].at);
     if (t[i].at < at) return refuse(path, t[i].name, "its bytes overlap those of '%.100s'", t[i - 1].name);
     if (!add_ok(at, t[i].bytes, &at) || at > size - head)
-      return refuse(path, t[i].name, "its bytes end at %lld, the file holds %lld", (long long)at, (long long)(size - head));
+      return refuse(path, t[i].name, "its bytes end at %lld, the file holds %lld", (long long)at,
+                    (long long)(size - head));
     t[i].at += head, t[i].file = s->file.n - 1;
     TRY(tensor_add(a, s, t[i]));
   }
@@ -252,7 +255,8 @@ Status tensor_read(const Safetensors *s, const Tensor *t, int64_t first, int64_t
   if (t->dtype == DT_none) return refuse(path, t->name, "values of dtype %s cannot be read", t->format);
   int64_t width = (int64_t)dtype_bytes(t->dtype), wide = (int64_t)dtype_bytes(to);
   if (first < 0 || n < 0 || first > t->count - n)
-    return refuse(path, t->name, "%lld values from %lld of %lld", (long long)n, (long long)first, (long long)t->count);
+    return refuse(path, t->name, "%lld values from %lld of %lld", (long long)n, (long long)first,
+                  (long long)t->count);
   if (to == t->dtype) return file_pread(fd, path, t->at + first * width, dst, (size_t)(n * width));
   char part[1 << 15];
   int64_t step = (int64_t)sizeof part / width;
@@ -277,7 +281,8 @@ Status safetensors_plan(Arena *a, const Tensor *t, size_t n, const Metadata *m, 
   text_init(h, a);
   text_add(h, "\0\0\0\0\0\0\0\0", 8);
   text_puts(h, "{\"__metadata__\":{\"format\":\"pt\"");
-  for (size_t i = 0; i < nm; i++) text_puts(h, ","), text_json(h, m[i].key), text_puts(h, ":"), text_json(h, m[i].value);
+  for (size_t i = 0; i < nm; i++)
+    text_puts(h, ","), text_json(h, m[i].key), text_puts(h, ":"), text_json(h, m[i].value);
   text_puts(h, "}");
   for (size_t i = 0; i < n; i++) vec_push(a, &p->tensor, t[i]);
   if (n) qsort(p->tensor.at, n, sizeof *t, by_alignment);
@@ -296,10 +301,12 @@ Status safetensors_plan(Arena *a, const Tensor *t, size_t n, const Metadata *m, 
   text_puts(h, "}");
   while (h->n % 64) text_add(h, " ", 1);
   uint64_t length = h->n - 8;
-  if (length > HEADER_LIMIT) return fail(EXIT_INPUT, "a header of %llu bytes is too long", (unsigned long long)length);
+  if (length > HEADER_LIMIT)
+    return fail(EXIT_INPUT, "a header of %llu bytes is too long", (unsigned long long)length);
   memcpy(h->s, &length, 8);
   for (uint32_t i = 0; i < n; i++) p->tensor.at[i].at += (int64_t)h->n;
-  if (!add_ok(at, (int64_t)h->n, &p->size)) return fail(EXIT_INPUT, "%lld bytes of tensors are too many", (long long)at);
+  if (!add_ok(at, (int64_t)h->n, &p->size))
+    return fail(EXIT_INPUT, "%lld bytes of tensors are too many", (long long)at);
   return 0;
 }
 
@@ -311,15 +318,15 @@ Status safetensors_create(const SafetensorsPlan *p, const char *path, int *fd) {
   return s;
 }
 
-Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, int64_t byte, const void *data,
-                       int64_t n) {
+Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, int64_t byte,
+                       const void *data, int64_t n) {
   if (t < p->tensor.at || t >= p->tensor.at + p->tensor.n || byte < 0 || n < 0 || byte > t->bytes - n)
     bug("bytes %lld to %lld do not lie in tensor '%s'", (long long)byte, (long long)(byte + n), t->name);
   return file_pwrite(fd, path, t->at + byte, data, (size_t)n);
 }
 
-static Status tensor_fill(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, const TensorSource *from,
-                          char *part, int64_t room) {
+static Status tensor_fill(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t,
+                          const TensorSource *from, char *part, int64_t room) {
   if (t->data || !t->count) return safetensors_put(p, fd, path, t, 0, t->data, t->bytes);
   if (!from) bug("tensor '%s' has no values to write", t->name);
   int64_t width = (int64_t)dtype_bytes(t->dtype), step = room / width;

@@ -9,7 +9,7 @@
 
 typedef struct {
   Str name;
-  DType dtype;                // DT_none: a format of the file that we do not compute with (F8_E4M3 …); it has bytes only
+  DType dtype;                // DT_none: a format that we do not compute with (F8_E4M3 …); it has bytes only
   Str format;                 // "BF16", as in the file
   int ndim;                   // 0: a scalar
   const int64_t *shape;
@@ -48,12 +48,16 @@ typedef struct {
   int64_t size;                               // of the whole file
 } SafetensorsPlan;
 Status safetensors_plan(Arena *a, const Tensor *t, size_t n, const Metadata *m, size_t nm, SafetensorsPlan *p);
-// In steps, for several threads or processes: create (header, room on disk), put (any range of any tensor, any order), finish.
+// In steps, for several threads or processes: create (header, room on disk), put (any range of any tensor, in any
+// order), file_finish.
 Status safetensors_create(const SafetensorsPlan *p, const char *path, int *fd);
-Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, int64_t byte, const void *data,
-                       int64_t n);
+Status safetensors_put(const SafetensorsPlan *p, int fd, const char *path, const Tensor *t, int64_t byte,
+                       const void *data, int64_t n);
 // Where values come from when Tensor.data is 0: puts values first … first+n-1 of t, in its format, to dst.
-typedef struct { void *user; Status (*get)(void *user, const Tensor *t, int64_t first, int64_t n, void *dst); } TensorSource;
+typedef struct {
+  void *user;
+  Status (*get)(void *user, const Tensor *t, int64_t first, int64_t n, void *dst);
+} TensorSource;
 Status safetensors_fill(const SafetensorsPlan *p, int fd, const char *path, const TensorSource *from);   // all of them
 // At once: path is replaced whole or not at all. from: 0 when every tensor has data.
 Status safetensors_write(Arena *a, const char *path, const Tensor *t, size_t n, const Metadata *m, size_t nm,

@@ -1,7 +1,8 @@
-// Checkpoints: what is saved is loaded; no kill, error or short write at any call of a save costs more than that save;
-// nothing damaged is believed.
+// Checkpoints: what is saved is loaded; no kill, error or short write at any call of a save costs more than
+// that save; nothing damaged is believed.
 //
-// The linker hands the calls below to us (--wrap), so the n-th of them can fail or be the last thing the process does.
+// The linker hands the calls below to us (--wrap), so the n-th of them can fail or be the last thing the
+// process does.
 #include "runtime/ckpt.h"
 #include "runtime/file.h"
 #include "tests/data/check.h"
@@ -19,7 +20,8 @@ static int enter(void **state) { (void)state; arena = arena_create(); folder_ent
 static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
 
 // ---- faults -------------------------------------------------------------------------------------------------------
-enum { FAULT_none, FAULT_kill, FAULT_torn, FAULT_full, FAULT_broken, FAULTS };   // torn: half of the bytes, then the end
+// torn: half of the bytes, then the end
+enum { FAULT_none, FAULT_kill, FAULT_torn, FAULT_full, FAULT_broken, FAULTS };
 static int fault, fault_at, calls;
 static bool fired;
 
@@ -60,7 +62,8 @@ WRAP(int, ftruncate64, (int fd, off_t n), (fd, n))
 WRAP(int, rmdir, (const char *path), (path))
 WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
 int __wrap_fsync(int fd);
-int __wrap_fsync(int fd) {                                 // the disk is spared: the order of the calls is what is tested
+// the disk is spared: the order of the calls is what is tested
+int __wrap_fsync(int fd) {
   int f = faulty();
   if (f == FAULT_torn) raise(SIGKILL);
   return f || fd < 0 ? -1 : 0;
@@ -98,12 +101,14 @@ static Status save(const char *dir, int64_t step, int64_t keep, bool big) {
 
 static void check_values(const Ckpt *c, int64_t step, bool big) {
   CkptState s = state_of(step);
-  assert_true(c->state.step == s.step && c->state.update == s.update && c->state.samples == s.samples && c->state.seed == s.seed);
+  assert_true(c->state.step == s.step && c->state.update == s.update && c->state.samples == s.samples &&
+              c->state.seed == s.seed);
   assert_true(c->state.loss_scale == s.loss_scale && c->state.scale_good == 5 && c->state.scale_bad == 2);
   assert_string_equal(c->state.data_rule, s.data_rule);
   float w[6];
   double v[6];
-  const Tensor *t = safetensors_find(&c->model, "wte.weight"), *e = safetensors_find(&c->optimizer, "wte.weight.exp_avg");
+  const Tensor *t = safetensors_find(&c->model, "wte.weight"),
+      *e = safetensors_find(&c->optimizer, "wte.weight.exp_avg");
   assert_int_equal(tensor_read(&c->model, t, 0, 6, DT_f32, w), 0);
   assert_int_equal(tensor_read(&c->optimizer, e, 0, 6, DT_f64, v), 0);
   for (int i = 0; i < 6; i++) assert_true(w[i] == (float)(step * 10 + i) && v[i] == (double)step / (i + 1));
@@ -114,7 +119,8 @@ static void check_values(const Ckpt *c, int64_t step, bool big) {
   free(all);
 }
 
-static int64_t resumed(const char *dir, bool big) {        // the step that resume finds, -1 for none; its values are right
+// the step that resume finds, -1 for none; its values are right
+static int64_t resumed(const char *dir, bool big) {
   Ckpt c;
   bool found;
   Arena *a = arena_create();
@@ -202,7 +208,8 @@ static void fault_test(void **state) {
       if (more && kind >= FAULT_full && !(WIFEXITED(how) && WEXITSTATUS(how)))
         fail_msg("fault %d at call %d went unnoticed", kind, n);
       int64_t step = resumed("run", true);
-      if (step != 2 && (again || step != 1)) fail_msg("fault %d at call %d: resumed from step %lld", kind, n, (long long)step);
+      if (step != 2 && (again || step != 1))
+        fail_msg("fault %d at call %d: resumed from step %lld", kind, n, (long long)step);
       assert_done(save("run", 3, 0, true));                // the next save works and leaves nothing lying around
       assert_int_equal(count_tmp("run"), 0);
       assert_int_equal(resumed("run", true), 3);
@@ -224,7 +231,7 @@ static void full_disk_test(void **state) {
   const char *message = catch_end();
   setrlimit(RLIMIT_FSIZE, &old);
   assert_int_equal(s, EXIT_IO);
-  if (!strstr(message, "run/step_00000002.tmp/model.safetensors (24003") && !strstr(message, "2400")) fail_msg("%s", message);
+  if (!strstr(message, "run/step_00000002.tmp/model.safetensors (24")) fail_msg("%s", message);
   assert_int_equal(count_tmp("run"), 0);
   assert_int_equal(access("run/step_00000002", F_OK), -1);
   assert_int_equal(resumed("run", true), 1);
@@ -276,7 +283,8 @@ static void damage_test(void **state) {
     unlink(path);
     assert_fails(ckpt_open(arena, "run/step_00000002", &c), EXIT_MISSING, files[f]);
     assert_int_equal(symlink(arena_printf(arena, "../step_00000001/%s", files[f]), path), 0);
-    if (strcmp(files[f], "MANIFEST")) assert_fails(ckpt_open(arena, "run/step_00000002", &c), EXIT_INPUT, "symbolic link");
+    if (strcmp(files[f], "MANIFEST"))
+      assert_fails(ckpt_open(arena, "run/step_00000002", &c), EXIT_INPUT, "symbolic link");
     unlink(path);
     put_file(path, good, n);
     assert_done(ckpt_open(arena, "run/step_00000002", &c));
@@ -308,9 +316,12 @@ static void lock_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(save_load_test, enter, leave), cmocka_unit_test_setup_teardown(keep_test, enter, leave),
-    cmocka_unit_test_setup_teardown(fault_test, enter, leave), cmocka_unit_test_setup_teardown(full_disk_test, enter, leave),
-    cmocka_unit_test_setup_teardown(damage_test, enter, leave), cmocka_unit_test_setup_teardown(lock_test, enter, leave),
+    cmocka_unit_test_setup_teardown(save_load_test, enter, leave),
+    cmocka_unit_test_setup_teardown(keep_test, enter, leave),
+    cmocka_unit_test_setup_teardown(fault_test, enter, leave),
+    cmocka_unit_test_setup_teardown(full_disk_test, enter, leave),
+    cmocka_unit_test_setup_teardown(damage_test, enter, leave),
+    cmocka_unit_test_setup_teardown(lock_test, enter, leave),
   };
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -65,7 +65,8 @@ static void rounding_test(void **state) {
     uint16_t next = (uint16_t)(near + 1);
     double w = dtype_load(t, &next);
     if (isfinite(w)) {
-      switch (random_bits(&s) % 4) {                       // halfway and a hair beside it, where double rounding fails
+      // halfway and a hair beside it, where double rounding fails
+      switch (random_bits(&s) % 4) {
         case 0: v = v / 2 + w / 2; break;
         case 1: v = nextafter(v / 2 + w / 2, w); break;
         case 2: v = nextafter(v / 2 + w / 2, v); break;
@@ -75,7 +76,8 @@ static void rounding_test(void **state) {
       v *= 1 + (double)(random_bits(&s) >> 11) * 0x1p-61;
     }
     dtype_store(t, &got, v);
-    if (got != nearest_bits(t, v)) fail_msg("step %d: %s of %a is %04x, nearest is %04x", i, dtype_name(t), v, got, nearest_bits(t, v));
+    if (got != nearest_bits(t, v))
+      fail_msg("step %d: %s of %a is %04x, nearest is %04x", i, dtype_name(t), v, got, nearest_bits(t, v));
     float f = (float)v;
     got = t == DT_f16 ? f32_to_f16(f) : f32_to_bf16(f);
     if (got != nearest_bits(t, (double)f)) fail_msg("step %d: %s of float %a", i, dtype_name(t), (double)f);
@@ -87,8 +89,10 @@ static void integers_test(void **state) {
   struct { DType t; double v, want; } rows[] = {
     {DT_i8, 127.9, 127}, {DT_i8, -1e9, -128}, {DT_u8, -0.5, 0}, {DT_u8, 300, 255}, {DT_u16, 65536, 65535},
     {DT_i32, (double)NAN, 0}, {DT_i32, 1e300, 2147483647}, {DT_i64, -1e300, -0x1p63}, {DT_u64, 1e300, 0x1p64},
-    {DT_u64, -3, 0}, {DT_bool, 0.25, 1}, {DT_bool, 0, 0}, {DT_bool, (double)NAN, 1}, {DT_f16, 65519.9, 65504}, {DT_f16, 65520, (double)INFINITY},
-    {DT_bf16, 1e39, (double)INFINITY}, {DT_f16, 0x1p-25, 0}, {DT_f16, 0x1.00001p-25, 0x1p-24}, {DT_f32, 1e39, (double)INFINITY},
+    {DT_u64, -3, 0}, {DT_bool, 0.25, 1}, {DT_bool, 0, 0}, {DT_bool, (double)NAN, 1},
+    {DT_f16, 65519.9, 65504}, {DT_f16, 65520, (double)INFINITY},
+    {DT_bf16, 1e39, (double)INFINITY}, {DT_f16, 0x1p-25, 0}, {DT_f16, 0x1.00001p-25, 0x1p-24},
+    {DT_f32, 1e39, (double)INFINITY},
   };
   for (size_t i = 0; i < COUNT(rows); i++)
     if (dtype_round(rows[i].t, rows[i].v) != rows[i].want)

@@ -1,4 +1,5 @@
-// Token files: the bytes written, every way an index can be wrong, ids that do not fit, files that shrink, 2^31 tokens.
+// Token files: the bytes written, every way an index can be wrong, ids that do not fit, files that shrink,
+// 2^31 tokens.
 #include "runtime/data.h"
 #include "tests/data/check.h"
 
@@ -106,7 +107,8 @@ static void refused_test(void **state) {
   mkdir("p.bin", 0777);
   assert_fails(try_open(), EXIT_INPUT, "p.bin: not a regular file");
   rmdir("p.bin");
-  write_two("p", DT_u16);                                  // a byte of mode per sequence is allowed, other bytes are not
+  // a byte of mode per sequence is allowed, other bytes are not
+  write_two("p", DT_u16);
   memcpy(bad, good, n), memset(bad + n, 0, 8);
   put_file("p.idx", bad, n + 2);
   assert_done(try_open());
@@ -143,7 +145,8 @@ static void ids_test(void **state) {
     assert_memory_equal(l, ids + 1, sizeof l);
     d.rule.nvocab = rows[i].id;
     assert_fails(data_sample(&d, TRAIN, 0, &(Sample){.tokens = t}), EXIT_INPUT,
-                 arena_printf(arena, "p.bin, sequence 0, token 2: id %d, the model knows 0 to %d", rows[i].id, rows[i].id - 1));
+                 arena_printf(arena, "p.bin, sequence 0, token 2: id %d, the model knows 0 to %d",
+                              rows[i].id, rows[i].id - 1));
     data_close(&d);
   }
 }
@@ -175,7 +178,8 @@ static void past_31_bits_test(void **state) {
   int64_t offset[2] = {0, 2 * (int64_t)INT32_MAX}, documents[2] = {0, 2};
   char idx[34 + 2 * 12 + 2 * 8] = "MMIDIDX\0";
   assert_true(tokens > INT64_C(1) << 31 && length[1] > last);
-  memcpy(idx + 9, &(uint64_t){1}, 8), idx[17] = 8, memcpy(idx + 18, &(uint64_t){2}, 8), memcpy(idx + 26, &(uint64_t){2}, 8);
+  memcpy(idx + 9, &(uint64_t){1}, 8), idx[17] = 8, memcpy(idx + 18, &(uint64_t){2}, 8),
+      memcpy(idx + 26, &(uint64_t){2}, 8);
   memcpy(idx + 34, length, 8), memcpy(idx + 42, offset, 16), memcpy(idx + 58, documents, 16);
   put_file("p.idx", idx, sizeof idx);
   put_file("p.bin", "", 0);
@@ -209,8 +213,10 @@ static void past_31_bits_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(bytes_test, enter, leave), cmocka_unit_test_setup_teardown(refused_test, enter, leave),
-    cmocka_unit_test_setup_teardown(ids_test, enter, leave), cmocka_unit_test_setup_teardown(shrink_test, enter, leave),
+    cmocka_unit_test_setup_teardown(bytes_test, enter, leave),
+    cmocka_unit_test_setup_teardown(refused_test, enter, leave),
+    cmocka_unit_test_setup_teardown(ids_test, enter, leave),
+    cmocka_unit_test_setup_teardown(shrink_test, enter, leave),
     cmocka_unit_test_setup_teardown(past_31_bits_test, enter, leave),
   };
   return cmocka_run_group_tests(tests, 0, 0);

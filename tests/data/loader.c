@@ -1,4 +1,5 @@
-// The order's corners that recorded cases do not reach, and the loader: short data, labels, segments, recorded batches.
+// The order's corners that recorded cases do not reach, and the loader: short data, labels, segments,
+// recorded batches.
 #include "runtime/data.h"
 #include "tests/data/check.h"
 
@@ -8,7 +9,8 @@ static char folder[64];
 static int enter(void **state) { (void)state; arena = arena_create(); folder_enter(folder); return 0; }
 static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
 
-static void write_store(const char *prefix, DType t, const int32_t *length, int n) {     // tokens count through: 0, 1, 2 …
+// tokens count through: 0, 1, 2 …
+static void write_store(const char *prefix, DType t, const int32_t *length, int n) {
   IndexedWriter *w;
   int32_t token = 0;
   assert_int_equal(indexed_create(arena, prefix, t, &w), 0);
@@ -87,7 +89,8 @@ static void short_test(void **state) {
   assert_int_equal(data_samples(&d, TRAIN), 1);
   data_close(&d);
   r.order.split = "1,1,0";                                 // one sequence cannot be cut in two
-  assert_fails(data_open(arena, &r, &d), EXIT_INPUT, "eight: the train split (sequences 0 to 0 of 1) is empty: it needs 8 tokens, has 0");
+  assert_fails(data_open(arena, &r, &d), EXIT_INPUT,
+               "eight: the train split (sequences 0 to 0 of 1) is empty: it needs 8 tokens, has 0");
   r.order.split = "1,0,0";
   write_store("none", DT_u16, 0, 0);
   DataRule e = rule_of("none", 8, 1);
@@ -96,7 +99,8 @@ static void short_test(void **state) {
   assert_fails(data_open(arena, &gone, &d), EXIT_MISSING, "gone.idx: No such file");
   struct { int64_t seq, seed, want, extra; double surplus; const char *message; } rows[] = {
     {1, 0, 1, 1, 0, "sequence length 1"}, {-5, 0, 1, 1, 0, "sequence length -5"}, {4, -1, 1, 1, 0, "seed -1"},
-    {4, INT64_C(1) << 32, 1, 1, 0, "seed 4294967296"}, {4, 0, INT64_MAX, 1, 0, "overflow"}, {4, 0, INT64_MAX / 8, 1, 0, "memory"},
+    {4, INT64_C(1) << 32, 1, 1, 0, "seed 4294967296"}, {4, 0, INT64_MAX, 1, 0, "overflow"},
+    {4, 0, INT64_MAX / 8, 1, 0, "memory"},
     {4, 0, INT64_C(1) << 50, 1, 0, "memory"}, {4, 0, 1, 2, 0, "2 extra tokens"}, {4, 0, 1, 1, -1, "surplus -1"},
   };
   for (size_t i = 0; i < COUNT(rows); i++) {
@@ -237,7 +241,8 @@ static void batches_test(void **state) {
   assert_int_equal(batches_read(&b, &in[2], 1, 5, &w), 0);
   assert_true(w == 5.5);
   in[0].below = 43;
-  assert_fails(batches_read(&b, &in[0], 1, 4, v), EXIT_INPUT, "b: input 'tokens' at step 1, sample 4, place 3 is 43, 0 to 42");
+  assert_fails(batches_read(&b, &in[0], 1, 4, v), EXIT_INPUT,
+               "b: input 'tokens' at step 1, sample 4, place 3 is 43, 0 to 42");
   batches_close(&b);
 
   assert_fails(batches_open(arena, "b", in, 2, &b), EXIT_INPUT, "the model has no input 'weight'");
@@ -246,10 +251,12 @@ static void batches_test(void **state) {
   in[2].name = "weight", in[2].dtype = DT_i32;
   assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT, "input 'weight' is F32, i32 is needed");
   in[2].dtype = DT_f32, in[2].ndim = 1, in[2].shape = seq;
-  assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT, "input 'weight' is [2, 3, 2], [steps, microbatches, batch] and then [4]");
+  assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT,
+               "input 'weight' is [2, 3, 2], [steps, microbatches, batch] and then [4]");
   in[2].ndim = 0, three[0] = 1;
   assert_int_equal(safetensors_write(arena, "b", t, 3, 0, 0, 0), 0);
-  assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT, "input 'weight' has 1 steps of 6 samples, the inputs before it 2 of 6");
+  assert_fails(batches_open(arena, "b", in, 3, &b), EXIT_INPUT,
+               "input 'weight' has 1 steps of 6 samples, the inputs before it 2 of 6");
   four[1] = 0;
   assert_int_equal(safetensors_write(arena, "b", t, 2, 0, 0, 0), 0);
   assert_fails(batches_open(arena, "b", in, 2, &b), EXIT_INPUT, "there is no sample in it");
@@ -257,10 +264,14 @@ static void batches_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(generator_test, enter, leave), cmocka_unit_test_setup_teardown(split_test, enter, leave),
-    cmocka_unit_test_setup_teardown(sources_test, enter, leave), cmocka_unit_test_setup_teardown(short_test, enter, leave),
-    cmocka_unit_test_setup_teardown(float_samples_test, enter, leave), cmocka_unit_test_setup_teardown(labels_test, enter, leave),
-    cmocka_unit_test_setup_teardown(epoch_test, enter, leave), cmocka_unit_test_setup_teardown(batches_test, enter, leave),
+    cmocka_unit_test_setup_teardown(generator_test, enter, leave),
+    cmocka_unit_test_setup_teardown(split_test, enter, leave),
+    cmocka_unit_test_setup_teardown(sources_test, enter, leave),
+    cmocka_unit_test_setup_teardown(short_test, enter, leave),
+    cmocka_unit_test_setup_teardown(float_samples_test, enter, leave),
+    cmocka_unit_test_setup_teardown(labels_test, enter, leave),
+    cmocka_unit_test_setup_teardown(epoch_test, enter, leave),
+    cmocka_unit_test_setup_teardown(batches_test, enter, leave),
   };
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -79,9 +79,11 @@ static void refused_test(void **state) {
     {"{" T("a", "F32", "[1]", -4, 0) "}", 4, "begin <= end"},
     {"{" T("a", "F32", "[1]", 9223372036854775803, 9223372036854775807) "}", 4, "belong to no tensor"},
     // overlap, holes, tail
-    {"{" T("k", "F32", "[2]", 0, 8) "," T("v", "F32", "[2]", 0, 8) "}", 8, "tensor 'v': its bytes overlap those of 'k'"},
+    {"{" T("k", "F32", "[2]", 0, 8) "," T("v", "F32", "[2]", 0, 8) "}", 8,
+     "tensor 'v': its bytes overlap those of 'k'"},
     {"{" T("k", "F32", "[2]", 0, 8) "," T("v", "F32", "[2]", 4, 12) "}", 12, "overlap"},
-    {"{" T("k", "F32", "[1]", 0, 4) "," T("v", "F32", "[1]", 8, 12) "}", 12, "tensor 'v': bytes 4 to 8 before it belong to no tensor"},
+    {"{" T("k", "F32", "[1]", 0, 4) "," T("v", "F32", "[1]", 8, 12) "}", 12,
+     "tensor 'v': bytes 4 to 8 before it belong to no tensor"},
     {"{" T("k", "F32", "[1]", 4, 8) "}", 8, "bytes 0 to 4"},
     {"{" T("k", "F32", "[1]", 0, 4) "}", 7, "3 bytes behind the last tensor"},
     {"{" T("k", "F32", "[2]", 0, 8) "}", 7, "its bytes end at 8, the file holds 7"},
@@ -148,7 +150,9 @@ static void shards_test(void **state) {
   put_header("one", "{}", 0);
   for (size_t i = 0; i < COUNT(bad); i++) {
     INDEX(arena_printf(arena, "{\"weight_map\":{\"a\":\"%s\"}}", bad[i]));
-    assert_fails(try_open("m"), EXIT_INPUT, arena_printf(arena, "m: '%s' is not the name of a file in this folder", bad[i]));
+    assert_fails(try_open("m"), EXIT_INPUT, arena_printf(arena,
+                                                         "m: '%s' is not the name of a file in this folder",
+                                                         bad[i]));
   }
   assert_int_equal(symlink("../one", "m/link"), 0);
   INDEX("{\"weight_map\":{\"a\":\"link\"}}");
@@ -217,7 +221,8 @@ static void write_test(void **state) {
   assert_fails(tensor_read(&s, safetensors_find(&s, "z"), INT64_MAX, INT64_MAX, DT_f32, f), EXIT_INPUT, "of 6");
   assert_int_equal(s.metadata.n, 2);
   assert_string_equal(s.metadata.at[1].key, "step");
-  assert_int_equal(truncate("w.safetensors", (off_t)n - 30), 0);      // a file that shrinks is a message, not a signal
+  // a file that shrinks is a message, not a signal
+  assert_int_equal(truncate("w.safetensors", (off_t)n - 30), 0);
   assert_fails(tensor_read(&s, safetensors_find(&s, "u"), 0, 3, DT_u8, u), EXIT_IO, "w.safetensors: ends at byte");
   safetensors_close(&s);
 
@@ -245,7 +250,8 @@ static void many_names_test(void **state) {
   enum { MANY = 20000 };
   Tensor *t = NEW_N(arena, Tensor, MANY);
   static float v = 3;
-  for (int i = 0; i < MANY; i++) t[i] = (Tensor){.name = arena_printf(arena, "layer.%d.weight", i), .dtype = DT_f32, .data = &v};
+  for (int i = 0; i < MANY; i++)
+    t[i] = (Tensor){.name = arena_printf(arena, "layer.%d.weight", i), .dtype = DT_f32, .data = &v};
   assert_int_equal(safetensors_write(arena, "many", t, MANY, 0, 0, 0), 0);
   Safetensors s;
   assert_int_equal(safetensors_open(arena, "many", &s), 0);
@@ -255,9 +261,12 @@ static void many_names_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(accepted_test, enter, leave), cmocka_unit_test_setup_teardown(refused_test, enter, leave),
-    cmocka_unit_test_setup_teardown(length_test, enter, leave), cmocka_unit_test_setup_teardown(shards_test, enter, leave),
-    cmocka_unit_test_setup_teardown(write_test, enter, leave), cmocka_unit_test_setup_teardown(many_names_test, enter, leave),
+    cmocka_unit_test_setup_teardown(accepted_test, enter, leave),
+    cmocka_unit_test_setup_teardown(refused_test, enter, leave),
+    cmocka_unit_test_setup_teardown(length_test, enter, leave),
+    cmocka_unit_test_setup_teardown(shards_test, enter, leave),
+    cmocka_unit_test_setup_teardown(write_test, enter, leave),
+    cmocka_unit_test_setup_teardown(many_names_test, enter, leave),
   };
   return cmocka_run_group_tests(tests, 0, 0);
 }
