@@ -215,7 +215,7 @@ static ValId resharded(Walk *w, ValId v, const Type *want, NodeId user) {
     Build d = build_like(w->to, w->from, def);
     b.loc = d.loc, b.path = d.path, b.layer = d.layer;
   }
-  if (sums) b.why = intern_printf(w->m->in, "layout: partial sums of %s over %s, for %s (%s)", of, axes_text(w->m, sums), by, split_text(w->m, want));
+  if (sums) b.why = intern_printf(w->m->in, "layout: partial %s of %s over %s, for %s (%s)", have->pending == PENDING_max ? "maxima" : "sums", of, axes_text(w->m, sums), by, split_text(w->m, want));
   else b.why = intern_printf(w->m->in, "layout: %s wants %s of %s, which is %s", by, split_text(w->m, want), of, split_text(w->m, have));
   TypeId t = type_intern(w->m, *want);
   return ir_add_typed(&b, OP_reshard, &w->now[v], 1, (Attr){0}, &t, 1, 0);
@@ -296,7 +296,7 @@ static void reduce_together(Walk *w, const ValId *term, uint32_t n, uint8_t axes
   for (uint32_t i = 0; i < n; i++)
     if (pending(w, term[i]) == axes) part[k++] = term[i];
   if (k < 2) return;
-  Str name = intern_printf(m->in, "terms%u", k);
+  Str name = intern_printf(m->in, "terms.%u", k);
   DimId d = dim_find(m, name);
   if (!d) d = dim_add(m, (Dim){.name = name, .extent = k, .size = k});
   ValId *in = NEW_N(m->arena, ValId, k);
