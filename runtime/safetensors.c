@@ -209,6 +209,17 @@ static Status index_parse(Arena *a, Safetensors *s, Str index, json_t *j) {
   return 0;
 }
 
+// Folders that hold weights of other kinds: those are pickles, programs that we never run.
+static Status other_kind(Arena *a, Str folder) {
+  static const Str pickled[] = {"latest_checkpointed_iteration.txt", "pytorch_model.bin", "pytorch_model.bin.index.json",
+                                "consolidated.00.pth"};
+  for (size_t i = 0; i < COUNT(pickled); i++)
+    if (!access(arena_printf(a, "%s/%s", folder, pickled[i]), F_OK))
+      return fail(EXIT_INPUT, "%s: pickled weights (%s) are not read; convert them to safetensors%s", folder, pickled[i],
+                  i ? "" : ", with Megatron Bridge");
+  return fail(EXIT_MISSING, "%s: neither model.safetensors nor model.safetensors.index.json is there", folder);
+}
+
 static Status folder_open(Arena *a, Safetensors *s) {
   Str whole = arena_printf(a, "%s/model.safetensors", s->path), index = arena_printf(a, "%s.index.json", whole);
   if (!access(whole, F_OK)) {
@@ -217,8 +228,7 @@ static Status folder_open(Arena *a, Safetensors *s) {
     TRY(file_open(whole, &fd, &size));
     return file_add(a, s, whole, fd, size);
   }
-  if (access(index, F_OK))
-    return fail(EXIT_MISSING, "%s: neither model.safetensors nor model.safetensors.index.json is there", s->path);
+  if (access(index, F_OK)) return other_kind(a, s->path);
   Arena *temp = arena_create();
   char *text;
   size_t n;

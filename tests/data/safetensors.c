@@ -132,6 +132,10 @@ static void shards_test(void **state) {
   (void)state;
   mkdir("m", 0777);
   assert_fails(try_open("m"), EXIT_MISSING, "m: neither model.safetensors nor model.safetensors.index.json");
+  put_file("m/pytorch_model.bin", "", 0);
+  assert_fails(try_open("m"), EXIT_INPUT, "m: pickled weights (pytorch_model.bin) are not read");
+  put_file("m/latest_checkpointed_iteration.txt", "100\n", 4);
+  assert_fails(try_open("m"), EXIT_INPUT, "with Megatron Bridge");
   put_header("m/one", "{" T("a", "U8", "[2]", 0, 2) "}", 2);
   put_header("m/two", "{" T("b", "U8", "[3]", 0, 3) "," T("c", "U8", "[1]", 3, 4) "}", 4);
   const char *index = "m/model.safetensors.index.json";
