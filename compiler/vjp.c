@@ -287,12 +287,12 @@ RULE(softmax) {
 // What layernorm and rmsnorm share: y = xhat·gain [+ b] with xhat = c·r, r = 1 / sqrt(mean(c²) + eps), h = g·gain:
 //   dgain = Σ g·xhat    dc = r·(h - xhat·mean(h·xhat))
 // (layernorm: c = x - mean(x), so dx = dc - mean(dc) = r·(h - mean(h) - xhat·mean(h·xhat)), since mean(xhat) = 0.)
-// Ba, Kiros, Hinton 2016, and Zhang, Sennrich 2019. The statistics are computed again: two passes over a row, as the
-// definition does (one pass cancels).
+// Ba, Kiros, Hinton 2016, and Zhang, Sennrich 2019. The statistics are computed again, as the definition does it: two
+// passes over a row (one pass cancels), and centred twice (a large mean is rounded).
 static void norm(Grad *g, NodeId n, bool centred, ValId dout, ValId *din) {
   DType t = inner_dtype(g, n);
   ValId c = ir_cast(&g->b, in(g, n, 0), t), gain = ir_cast(&g->b, in(g, n, 1), t), dy = ir_cast(&g->b, dout, t);
-  if (centred) c = sub(g, c, mean_here(g, n, c));
+  if (centred) c = sub(g, c, mean_here(g, n, c)), c = sub(g, c, mean_here(g, n, c));
   ValId var = mean_here(g, n, mul(g, c, c));
   ValId r = ir_unary(&g->b, OP_rsqrt, add(g, var, num(g, arg_num(g, n, "eps", 1e-5), var)));
   ValId xhat = mul(g, c, r);

@@ -36,6 +36,7 @@ typedef struct {
   Build b;
   OptKind kind;
   const Setting *call;                                  // 0: the default
+  Span at;                                              // of the setting; line 0: not set
   ValId ok, clip;                                       // clip 0: none
   ValId lr, step, root2;                                // f64: lr, lr / bc1, sqrt(bc2)
 } Optimizer;
@@ -71,6 +72,23 @@ static void check_arg(Module *m, OptKind kind, const Setting *s) {
   suggest(m, s->path, names, n);
 }
 
+// the call with every argument, in the table's order: the host reads betas and lr there
+static void complete_setting(Optimizer *o) {
+  Module *m = o->m;
+  Setting all = {.path = intern(m->in, "train.optimizer"), .kind = SET_call, .word = intern(m->in, opt_names[o->kind]), .loc = o->at};
+  all.arg = NEW_N(m->arena, Setting, COUNT(opt_args));
+  for (uint32_t i = 0; i < COUNT(opt_args); i++) {
+    const OptArg *a = &opt_args[i];
+    const Setting *given = setting_arg(o->call, a->name);
+    if (a->kind == o->kind) all.arg[all.narg++] = given ? *given : (Setting){.path = intern(m->in, a->name), .kind = SET_num, .num = a->otherwise, .loc = o->at};
+  }
+  uint32_t i = 0;
+  while (i < m->set.n && m->set.at[i].path != all.path) i++;
+  if (i < m->set.n) m->set.at[i] = all;
+  else vec_push(m->arena, &m->set, all);
+  o->call = setting_find(m, "train.optimizer");
+}
+
 static bool read_setting(Optimizer *o) {
   Module *m = o->m;
   uint32_t errors = m->diag->errors;
@@ -87,8 +105,10 @@ static bool read_setting(Optimizer *o) {
       return false;
     }
     if (s->kind == SET_call) o->call = s;
+    o->at = s->loc;
     for (uint32_t i = 0; i < s->narg && o->call; i++) check_arg(m, o->kind, &s->arg[i]);
   }
+  if (m->diag->errors == errors) complete_setting(o);
   const Setting *clip = setting_find(m, "train.clip");
   if (clip && (clip->kind != SET_num || !(clip->num >= 0)))
     diag_error(m->diag, clip->loc, "MT0337", "train.clip is 0 (no clipping) or more, got %s", clip->kind == SET_num ? arena_printf(m->arena, "%g", clip->num) : "no number");
@@ -179,6 +199,7 @@ static ValId sum_of_squares(Optimizer *o, const Param *p) {
 
 static void decide(Optimizer *o, ValId norm) {
   Module *m = o->m;
+  if (o->at.line) o->b.loc = o->at;
   double clip = setting_num(m, "train.clip", 0);
   o->ok = ir_binary(&o->b, OP_lt, norm, num(o, __builtin_inf(), norm)); // false for NaN
   o->b.why = intern(m->in, "optimizer: a step without a counted entry is skipped");

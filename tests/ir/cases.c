@@ -1,9 +1,10 @@
 // cases.c -- reads IR texts. `# !` lines of a file are the messages that must come out; `# >` lines what the module
-// prints as; a file with neither prints as it is.
+// prints as; a file with neither prints as it is. A line `# pass simplify precision` runs these passes on what was read,
+// with the verifier after each.
 //
 //   cases FILE…            compares
 //   cases --update FILE…   writes what came out into the files, for a person to read
-#include "compiler/ir.h"
+#include "passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,23 @@ static const char *print_text(Arena *a, const Module *m) {
   return t.s ? t.s : "";
 }
 
+static bool run_pass(Module *m, const char *name) {
+#define PASS(word, doc) if (!strcmp(name, #word)) return pass_##word(m) && ir_verify(m, #word);
+#include "passes/passes.def"
+#undef PASS
+  bug("there is no pass %s", name);
+}
+
+// the words after "# pass" in the text; false after an error (printed)
+static bool run_passes(Arena *a, Module *m, const char *text) {
+  const char *at = strstr(text, "# pass ");
+  if (!at) return true;
+  char *words = arena_strndup(a, at + 7, strcspn(at + 7, "\n")), *rest = 0;
+  for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(0, " ", &rest))
+    if (!run_pass(m, w)) return false;
+  return true;
+}
+
 static bool check(const char *path, bool update) {
   Arena *a = arena_create();
   char *text;
@@ -53,6 +71,7 @@ static bool check(const char *path, bool update) {
   text_init(&said, a);
   text_puts(&said, "");
   Module *m = read_text(a, &said, name, text);
+  if (m && !run_passes(a, m, text)) m = 0;
   const char *got = m ? print_text(a, m) : "";
   bool itself = !*want_said && !*want_text;
   bool ok = !strcmp(said.s, want_said) && (m ? !strcmp(got, itself ? plain : want_text) : *want_said != 0);
