@@ -22,15 +22,7 @@ Module *model_lower(Arena *a, const char *text, const char *const *settings) {
   return p ? lower(p) : 0;
 }
 
-bool model_passes(Module *m, const char *last) {
-  static const struct { const char *name; bool (*pass)(Module *m); } pass[] = {
-    {"simplify", pass_simplify}, {"precision", pass_precision}, {"autodiff", pass_autodiff}, {"optimizer", pass_optimizer}};
-  for (size_t i = 0; i < COUNT(pass); i++) {
-    if (!pass[i].pass(m) || !ir_verify(m, pass[i].name)) return false;
-    if (!strcmp(pass[i].name, last)) return pass_simplify(m) && ir_verify(m, "simplify");
-  }
-  bug("no pass %s", last);
-}
+bool model_passes(Module *m, const char *last) { return passes_run(m, pass_find(last), (RunOptions){0}); }
 
 World model_world(Module *m, const char *fn) { return (World){.arena = m->arena, .m = m, .b.fn = model_fn(m, fn)}; }
 

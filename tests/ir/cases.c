@@ -43,20 +43,16 @@ static const char *print_text(Arena *a, const Module *m) {
   return t.s ? t.s : "";
 }
 
-static bool run_pass(Module *m, const char *name) {
-#define PASS(word, doc) if (!strcmp(name, #word)) return pass_##word(m) && ir_verify(m, #word);
-#include "passes/passes.def"
-#undef PASS
-  bug("there is no pass %s", name);
-}
-
 // the words after "# pass" in the text; false after an error (printed)
 static bool run_passes(Arena *a, Module *m, const char *text) {
   const char *at = strstr(text, "# pass ");
   if (!at) return true;
   char *words = arena_strndup(a, at + 7, strcspn(at + 7, "\n")), *rest = 0;
-  for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(0, " ", &rest))
-    if (!run_pass(m, w)) return false;
+  for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(0, " ", &rest)) {
+    Pass p = pass_find(w);
+    if (!p) bug("there is no pass %s", w);
+    if (!pass_info[p].run(m) || !ir_verify(m, w)) return false;
+  }
   return true;
 }
 
