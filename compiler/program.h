@@ -3,9 +3,7 @@
 #ifndef MT_PROGRAM_H
 #define MT_PROGRAM_H
 #include "compiler/ir.h"
-#define Node Ast                                                       // ir.h has a Node of its own
 #include "grammar/ast.h"
-#undef Node
 
 // What the command line says, in its order: later ones win.
 typedef enum { OVERRIDE_config, OVERRIDE_preset, OVERRIDE_set, OVERRIDE_mesh, OVERRIDE_map, OVERRIDE_no_map, OVERRIDE_parallel } OverrideKind;

@@ -8,13 +8,13 @@ const char *const node_kind_name[N_COUNT] = {
 #undef X
 };
 
-Node *ast_node(Arena *a, NodeKind kind, Span span, Str text) {
-  Node *n = NEW(a, Node);
+Ast *ast_node(Arena *a, NodeKind kind, Span span, Str text) {
+  Ast *n = NEW(a, Ast);
   n->kind = kind, n->span = span, n->text = text, n->height = 1;
   return n;
 }
 
-Node *ast_push(Arena *a, Node *parent, Node *kid) {
+Ast *ast_push(Arena *a, Ast *parent, Ast *kid) {
   vec_grow(a, (void **)&parent->kid, &parent->room, parent->n, sizeof *parent->kid);
   parent->kid[parent->n++] = kid;
   parent->height = MAX(parent->height, kid->height + 1);
@@ -42,7 +42,7 @@ static bool is_bare(const char *s) {
   return true;
 }
 
-static void print_text(Text *t, const Node *n) {
+static void print_text(Text *t, const Ast *n) {
   if (n->kind == N_num) text_printf(t, " %.17g", n->num);
   if (!n->text) return;
   if (n->kind != N_str && is_bare(n->text)) {
@@ -57,14 +57,14 @@ static void print_text(Text *t, const Node *n) {
   text_puts(t, "\"");
 }
 
-typedef struct { const Node *node; uint32_t next; int indent; } Visit;
+typedef struct { const Ast *node; uint32_t next; int indent; } Visit;
 
-void ast_print(Text *t, const Node *root) {
+void ast_print(Text *t, const Ast *root) {
   VEC(Visit) open = {0};
   vec_push(t->arena, &open, (Visit){.node = root});
   while (open.n) {
     Visit *v = &open.at[open.n - 1];
-    const Node *n = v->node;
+    const Ast *n = v->node;
     if (n->kind == N_none) text_puts(t, "_");
     else if (!v->next) {
       text_printf(t, "(%s", n->kind == N_list ? "" : node_kind_name[n->kind]);
@@ -75,7 +75,7 @@ void ast_print(Text *t, const Node *root) {
       open.n--;
       continue;
     }
-    const Node *kid = n->kid[v->next++];
+    const Ast *kid = n->kid[v->next++];
     int indent = v->indent;
     if (has_own_line(kid->kind)) text_printf(t, "\n%*s", indent += 2, "");
     else if (n->kind != N_list || v->next > 1) text_puts(t, " ");

@@ -60,11 +60,11 @@ typedef enum {
 } NodeKind;
 extern const char *const node_kind_name[N_COUNT];
 
-typedef struct Node Node;
-struct Node {
+typedef struct Ast Ast;
+struct Ast {
   NodeKind kind;
   uint32_t n, room;                 // kids
-  Node **kid;
+  Ast **kid;
   Span span;
   Str text;                         // interned; 0 for kinds without a text
   double num;
@@ -73,16 +73,16 @@ struct Node {
 
 enum { AST_HEIGHT = 1000 };
 
-Node *ast_node(Arena *a, NodeKind kind, Span span, Str text);
-Node *ast_push(Arena *a, Node *parent, Node *kid);        // appends; returns parent
-void  ast_print(Text *t, const Node *n);                  // S-expression; items and statements on lines of their own
+Ast *ast_node(Arena *a, NodeKind kind, Span span, Str text);
+Ast *ast_push(Arena *a, Ast *parent, Ast *kid);        // appends; returns parent
+void  ast_print(Text *t, const Ast *n);                  // S-expression; items and statements on lines of their own
 
 // Each reads diag->source.at[source] whole and reports errors there. `parse` always returns the list of items
 // (import config preset dim fn block model precision parallel train), as far as it was understood; the others
 // return 0 after an error.
-Node *parse(Arena *a, Intern *in, Diag *d, uint16_t source);
-Node *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source);  // "train.optimizer.lr=3e-3": a set
-Node *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source);   // "adamw(lr = 1e-3)": a list, as in a set
-Node *parse_map(Arena *a, Intern *in, Diag *d, uint16_t source);      // "weak seq -> tp": a map
-Node *parse_mesh(Arena *a, Intern *in, Diag *d, uint16_t source);     // "dp=2,tp=2": a mesh
+Ast *parse(Arena *a, Intern *in, Diag *d, uint16_t source);
+Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source);  // "train.optimizer.lr=3e-3": a set
+Ast *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source);   // "adamw(lr = 1e-3)": a list, as in a set
+Ast *parse_map(Arena *a, Intern *in, Diag *d, uint16_t source);      // "weak seq -> tp": a map
+Ast *parse_mesh(Arena *a, Intern *in, Diag *d, uint16_t source);     // "dp=2,tp=2": a mesh
 #endif

@@ -13,8 +13,8 @@
 #define YYLLOC_DEFAULT(to, rhs, n) \
   ((to) = (n) ? span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n)) : span_after(YYRHSLOC(rhs, 0)))
 static void mt_error(const Span *at, Parse *p, const char *message);
-static Node *num(Parse *p, Span at, double v);
-static Node *called(Parse *p, Span at, Node *call, Node *as);
+static Ast *num(Parse *p, Span at, double v);
+static Ast *called(Parse *p, Span at, Ast *call, Ast *as);
 }
 %define api.prefix {mt_}
 %define api.pure full
@@ -230,13 +230,13 @@ axes: axis                                       { $$ = LIST1(@$, $1); }
     | axes ',' axis                              { $$ = parse_push(p, $1, $3); } ;
 axis: NAME '=' expr                              { $$ = TREE(set, @$, $1, 1, LIST1(@3, $3)); } ;
 %%
-static Node *num(Parse *p, Span at, double v) {
-  Node *n = LEAF(num, at, 0);
+static Ast *num(Parse *p, Span at, double v) {
+  Ast *n = LEAF(num, at, 0);
   n->num = v;
   return n;
 }
 
-static Node *called(Parse *p, Span at, Node *call, Node *as) {
+static Ast *called(Parse *p, Span at, Ast *call, Ast *as) {
   if (call->kind == N_call) parse_push(p, call, as), call->span = at;      // else it was refused: nested too deeply
   return call;
 }

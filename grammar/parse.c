@@ -4,7 +4,7 @@
 #include <string.h>
 
 // ---- building -------------------------------------------------------------------------------------------------
-Node *parse_push(Parse *p, Node *list, Node *kid) {
+Ast *parse_push(Parse *p, Ast *list, Ast *kid) {
   if (kid->height >= AST_HEIGHT) {
     nest_error(p, kid->span);
     kid = ast_node(p->arena, N_none, kid->span, 0);
@@ -12,11 +12,11 @@ Node *parse_push(Parse *p, Node *list, Node *kid) {
   return ast_push(p->arena, list, kid);
 }
 
-Node *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
-  Node *node = ast_node(p->arena, kind, span, text);
+Ast *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
+  Ast *node = ast_node(p->arena, kind, span, text);
   va_list kids;
   va_start(kids, n);
-  for (int i = 0; i < n; i++) parse_push(p, node, va_arg(kids, Node *));
+  for (int i = 0; i < n; i++) parse_push(p, node, va_arg(kids, Ast *));
   va_end(kids);
   return node;
 }
@@ -63,7 +63,7 @@ static bool is_text(Parse *p) {
 }
 
 // ---- the ways in --------------------------------------------------------------------------------------------------
-static Node *run(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
+static Ast *run(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
   if (!source || source >= d->source.n) bug("parse: there is no source %u", source);
   Parse p = {.arena = a, .in = in, .diag = d, .source = source, .start = start, .line = 1, .col = 1};
   if (!is_text(&p)) return 0;
@@ -76,21 +76,21 @@ static Node *run(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
   return p.root;
 }
 
-static Node *run_whole(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
+static Ast *run_whole(Arena *a, Intern *in, Diag *d, uint16_t source, int start) {
   uint32_t before = d->errors;
-  Node *root = run(a, in, d, source, start);
+  Ast *root = run(a, in, d, source, start);
   return d->errors > before ? 0 : root;
 }
 
-Node *parse(Arena *a, Intern *in, Diag *d, uint16_t source) {
-  Node *root = run(a, in, d, source, START_text);
+Ast *parse(Arena *a, Intern *in, Diag *d, uint16_t source) {
+  Ast *root = run(a, in, d, source, START_text);
   return root ? root : ast_node(a, N_list, (Span){.file = source}, 0);
 }
 
-Node *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_setting); }
+Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_setting); }
 
-Node *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_values); }
+Ast *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_values); }
 
-Node *parse_map(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_map); }
+Ast *parse_map(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_map); }
 
-Node *parse_mesh(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_mesh); }
+Ast *parse_mesh(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_mesh); }

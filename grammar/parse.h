@@ -4,7 +4,7 @@
 #define MT_PARSE_H
 #include "grammar/ast.h"
 
-typedef union { Str text; double num; Node *node; } Value;      // of a token or a rule
+typedef union { Str text; double num; Ast *node; } Value;      // of a token or a rule
 
 typedef struct {
   int kind;                         // mt_token_kind_t; 0: none yet
@@ -38,7 +38,7 @@ typedef struct Parse {
   Source text;
   int start;                        // START_…; the parser's first token
   bool started;
-  Node *root;
+  Ast *root;
 
   void *scanner;
   Map keywords;                        // interned word -> its index in keywords
@@ -67,8 +67,8 @@ int mt_lex(Value *v, Span *at, Parse *p);                       // statement.c: 
 int mt_parse(Parse *p);                                         // mt.y
 
 // parse.c: building, with the height bounded
-Node *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...);     // n kids
-Node *parse_push(Parse *p, Node *list, Node *kid);
+Ast *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...);     // n kids
+Ast *parse_push(Parse *p, Ast *list, Ast *kid);
 
 // complain.c
 void scan_error(Parse *p, Span at, const char *code, const char *fmt, ...) PRINTF(4, 5);    // one message a line

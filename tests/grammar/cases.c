@@ -49,7 +49,7 @@ static bool check(const char *path, bool update) {
   Diag d;
   diag_init(&d, a);
   d.to = &said;
-  Node *root = parse(a, intern_create(a), &d, diag_source(&d, name, text, n));
+  Ast *root = parse(a, intern_create(a), &d, diag_source(&d, name, text, n));
   if (d.errors) text_puts(&tree, "");
   else ast_print(&tree, root);
   bool ok = !strcmp(said.s, want_said.s) && (want_tree.n == 0 || !strcmp(tree.s, want_tree.s));

@@ -69,9 +69,9 @@ static bool is_one_of(NodeKind k, const char *words, size_t n) {  // a|b|c
 
 typedef struct { Arena *a; uint16_t source; bool broken; } Check;
 
-static const char *check_node(const Check *c, const Node *n);
+static const char *check_node(const Check *c, const Ast *n);
 
-static const char *check_kid(const Check *c, const Node *kid, const char *want, size_t n) {
+static const char *check_kid(const Check *c, const Ast *kid, const char *want, size_t n) {
   const char *star = memchr(want, '*', n);
   if (kid->kind == N_none && (c->broken || is_one_of(N_none, want, n))) return check_node(c, kid);
   if (!star) {
@@ -87,7 +87,7 @@ static const char *check_kid(const Check *c, const Node *kid, const char *want, 
   return 0;
 }
 
-static const char *check_node(const Check *c, const Node *n) {
+static const char *check_node(const Check *c, const Ast *n) {
   const char *kind = node_kind_name[n->kind];
   Rule r = rule[n->kind];
   uint32_t height = 1;
@@ -112,19 +112,19 @@ static const char *check_node(const Check *c, const Node *n) {
   return 0;
 }
 
-const char *tree_check(Arena *a, const Node *root, uint16_t source, bool broken) {
+const char *tree_check(Arena *a, const Ast *root, uint16_t source, bool broken) {
   Check c = {a, source, broken};
   if (root->kind != N_list) return "the root is no list";
   return check_kid(&c, root, "item*", 5);
 }
 
-uint32_t tree_count(const Node *n, NodeKind kind) {
+uint32_t tree_count(const Ast *n, NodeKind kind) {
   uint32_t count = n->kind == kind;
   for (uint32_t i = 0; i < n->n; i++) count += tree_count(n->kid[i], kind);
   return count;
 }
 
-const Node *tree_find(const Node *list, NodeKind kind, const char *text) {
+const Ast *tree_find(const Ast *list, NodeKind kind, const char *text) {
   for (uint32_t i = 0; i < list->n; i++)
     if (list->kid[i]->kind == kind && (!text || !strcmp(list->kid[i]->text, text))) return list->kid[i];
   return 0;

@@ -72,7 +72,7 @@ static const char *run(Arena *a, uint64_t seed, const Bytes *corpus, size_t file
   text_puts(&said, "");
   d.to = &said;
   uint16_t source = diag_source(&d, "t", b.s, b.n);
-  Node *root = parse(a, intern_create(a), &d, source);
+  Ast *root = parse(a, intern_create(a), &d, source);
   if (!root) return "no tree";
   if (!d.errors != !said.n) return arena_printf(a, "%u errors and %zu bytes of messages", d.errors, said.n);
   if (d.errors && !strstr(said.s, "error MT0")) return arena_printf(a, "no code: %s", said.s);

@@ -70,7 +70,7 @@ static const char *run(Arena *a, const char *text, size_t n, const char *code) {
   d.to = &said;
   clock_t start = clock();
   uint16_t source = diag_source(&d, "t", text, n);
-  Node *root = parse(a, intern_create(a), &d, source);
+  Ast *root = parse(a, intern_create(a), &d, source);
   double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
   if (getenv("TIMES")) printf("%6.2f s ", seconds);
   if (seconds > SECONDS) return arena_printf(a, "%.1f s", seconds);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef Node *Way(Arena *a, Intern *in, Diag *d, uint16_t source);
-typedef struct { Arena *a; Diag d; Text said; uint16_t source; Node *root; } Run;
+typedef Ast *Way(Arena *a, Intern *in, Diag *d, uint16_t source);
+typedef struct { Arena *a; Diag d; Text said; uint16_t source; Ast *root; } Run;
 
 static Run run(Way *way, const char *text, size_t n) {
   Run r = {.a = arena_create()};
@@ -103,7 +103,7 @@ static void test_prelude(void **state) {
   assert_string_equal(r.said.s, "");
   assert_null(tree_check(r.a, r.root, r.source, false));
   assert_int_equal(tree_count(r.root, N_param), 6);
-  const Node *f = tree_find(r.root, N_fn, "attention");
+  const Ast *f = tree_find(r.root, N_fn, "attention");
   assert_non_null(f);
   assert_int_equal(f->kid[0]->n, 3);                              // [s, t, d]
   assert_string_equal(f->kid[1]->kid[0]->text, "q");
@@ -124,15 +124,15 @@ static void test_models(void **state) {
     Run r = run(parse, text, n);
     assert_string_equal(r.said.s, "");
     assert_null(tree_check(r.a, r.root, r.source, false));
-    const Node *model = tree_find(r.root, N_model, 0);
+    const Ast *model = tree_find(r.root, N_model, 0);
     assert_non_null(model);
     assert_non_null(tree_find(model->kid[0], N_formal, "tokens"));
     assert_non_null(tree_find(model->kid[1], N_formal, "loss"));
     assert_non_null(tree_find(model->kid[2], N_repeat, "i"));
-    const Node *demo = tree_find(r.root, N_preset, "demo");
+    const Ast *demo = tree_find(r.root, N_preset, "demo");
     assert_non_null(demo);
     assert_non_null(tree_find(demo->kid[0], N_set, "train.steps"));
-    const Node *parallel = tree_find(r.root, N_parallel, 0);
+    const Ast *parallel = tree_find(r.root, N_parallel, 0);
     assert_non_null(parallel);
     assert_non_null(tree_find(parallel->kid[0], N_map, "weak"));
     assert_int_equal(tree_find(parallel->kid[0], N_mesh, 0)->kid[0]->n, 5);
@@ -215,7 +215,7 @@ static void test_goes_on(void **state) {
   assert_int_equal(r.d.errors, 4);
   assert_non_null(tree_find(r.root, N_dim, "a"));
   assert_non_null(tree_find(r.root, N_dim, "b"));
-  const Node *g = tree_find(r.root, N_fn, "g");
+  const Ast *g = tree_find(r.root, N_fn, "g");
   assert_non_null(g);
   assert_int_equal(g->kid[3]->n, 1);
   assert_null(tree_check(r.a, r.root, r.source, true));
