@@ -366,10 +366,19 @@ static int64_t remap(const Ctx *c, Local *out, const Local *x, DimId swap, DimId
   return cells_move(out->type.dtype, out->rank[c->rank], (const char *)x->rank[c->rank] + first * 8, p, out->type.ndim, MOVE_copy);
 }
 
+// entry g of the old dim is entry g of the new one, whatever the order of either
 static bool run_rename(const Ctx *c) {
-  Local as = *operand(c, 0);                            // the operand under its new names
-  for (uint32_t k = 0; k < c->at->ndims; k++) as.type.dim[position(c, operand(c, 0), c->at->dims[k])] = c->at->to[k];
-  return complete(c, result(c), local_move(c->it, result(c), c->rank, &as, c->rank, MOVE_copy));
+  const Local *x = operand(c, 0);
+  Local *out = result(c);
+  Pairs p[MAX_DIMS];
+  for (int i = 0; i < out->type.ndim; i++) {
+    DimId was = out->type.dim[i];
+    for (uint32_t k = 0; k < c->at->ndims; k++)
+      if (c->at->to[k] == out->type.dim[i]) was = c->at->dims[k];
+    int j = position(c, x, was);
+    p[i] = pairs_match(c->it, order(c, out, i), out->stride[i], order(c, x, j), x->stride[j], 0);
+  }
+  return complete(c, out, cells_move(out->type.dtype, out->rank[c->rank], x->rank[c->rank], p, out->type.ndim, MOVE_copy));
 }
 
 // one dim and its parts, the first the slowest: entry (a·B + b) of the dim is entry (a, b) of the parts. Walks `one`.

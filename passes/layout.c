@@ -25,7 +25,7 @@ typedef struct {
   ValId *now;                                // by value of from; 0: not made yet
   NodeId *node;                              // by node of from
   Map have;                                  // (value of from, type) -> value of to
-  uint32_t clashes;
+  bool clash;                                // two strong rules met: reported, and nothing more is made
 } Walk;
 
 // ---- messages -------------------------------------------------------------------------------------------------------
@@ -340,6 +340,7 @@ static void add_scalars(Walk *w, NodeId root) {
 static void step(Walk *w, NodeId id) {
   Module *m = w->m;
   const Node *n = fn_node(w->from, id);
+  if (w->clash) return;
   if (made_when_asked(w, n)) {
     w->anywhere[n->out] = n->op == OP_index || n->op == OP_random;
     for (uint32_t i = 0; i < n->nin && free_op(n); i++) w->anywhere[n->out] |= w->anywhere[node_in(w->from, n)[i]];
@@ -355,10 +356,10 @@ static void step(Walk *w, NodeId id) {
   for (uint32_t i = 0; i < n->nin; i++) without |= pending(w, node_in(w->from, n)[i]);
   space_of(&s, w->from, n);
   if (!space_assign(w->r, &s, w->weak && n->op != OP_write && n->op != OP_accumulate, without, clash)) {
-    if (!w->clashes++) clash_report(w->r, n->loc, "this op", clash);
+    clash_report(w->r, n->loc, "this op", clash);
+    w->clash = true;
     return;
   }
-  if (w->clashes) return;
   if (n->nin == 1 && op_has(n->op, OPF_EW) && w->now[node_in(w->from, n)[0]]) keep_free(&s, without, val_type(w->to, w->now[node_in(w->from, n)[0]]));
   ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
   for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], wanted(w, n, i, &s), id);
@@ -393,18 +394,18 @@ static bool function(Rules *r, Fn *f, bool weak) {
   for (uint32_t i = 0; i < f->arg.n; i++) {
     ValId v = f->arg.at[i];
     TypeId t = 0;
-    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "input '%s' of %s", f->val.at[v].name, f->name), &t)) w.clashes++;
+    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "input '%s' of %s", f->val.at[v].name, f->name), &t)) w.clash = true;
     w.now[v] = ir_arg(w.to, t, f->val.at[v].name);
   }
   for (NodeId id = 1; id < f->node.n; id++) step(&w, id);
-  for (uint32_t i = 0; i < f->ret.n && !w.clashes; i++) {
+  for (uint32_t i = 0; i < f->ret.n && !w.clash; i++) {
     ValId v = f->ret.at[i];
     TypeId t = 0;
-    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "result '%s' of %s", f->ret_name.at[i], f->name), &t)) w.clashes++;
+    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "result '%s' of %s", f->ret_name.at[i], f->name), &t)) w.clash = true;
     else ir_return(w.to, ask(&w, v, m->type.at[t], 0), f->ret_name.at[i]);
   }
   fn_replace(m, f, w.to);
-  return !w.clashes;
+  return !w.clash;
 }
 
 // Gradients get their types where they are accumulated, so what reads them comes later.

@@ -1,0 +1,99 @@
+// Random graphs on random meshes under random rules, forward and backward: all ranks equal one.
+//
+//   graphs [FIRST [COUNT]]     seeds; MT_LONG=1 takes 5,000
+#include "compiler/interp.h"
+#include "compiler/vjp.h"
+#include "passes/pass.h"
+#include "tests/graphs/random_graph.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { uint64_t seed; uint32_t split, clashes; } Test;
+
+static bool wrong(Arena *a, const Test *t, const char *what, const Module *m) {
+  Text s;
+  text_init(&s, a);
+  ir_print(&s, m);
+  printf("seed %llu: %s\n%s", (unsigned long long)t->seed, what, s.s);
+  return false;
+}
+
+static uint64_t draw(uint64_t *s, uint64_t n) { return (*s = hash_mix(*s, 1)) % n; }
+
+// two or three axes of 2 or 3 ranks; every dim may have rules for those that divide it, and roots a zigzag order
+static void add_rules(Module *m, uint64_t seed) {
+  uint64_t s = hash_mix(seed, 77);
+  static const char *const names[] = {"x", "y", "z"};
+  m->axis.n = 0;
+  for (uint32_t i = 0, n = 2 + (uint32_t)draw(&s, 2); i < n; i++) vec_push(m->arena, &m->axis, (Axis){intern(m->in, names[i]), 2 + (int32_t)draw(&s, 2)});
+  for (DimId d = 1; d < m->dim.n; d++) {
+    Dim *dim = &m->dim.at[d];
+    if (dim->root == d && dim->size && dim->size % 4 == 0 && draw(&s, 3) == 0) dim->zigzag = 4;
+    int64_t left = dim->size;
+    for (uint32_t k = 0; k < m->axis.n && left; k++) {
+      uint32_t a = (uint32_t)draw(&s, m->axis.n);
+      if (left % m->axis.at[a].size || draw(&s, 3) == 0) continue;
+      left /= m->axis.at[a].size;
+      vec_push(m->arena, &m->rule, (MapRule){.dim = dim->name, .weak = draw(&s, 3) != 0, .naxis = 1, .axis = {(uint8_t)a}});
+    }
+  }
+}
+
+static bool run(Arena *a, const Test *t, Module *m, double **out) {
+  static const char *const fns[] = {"forward", "backward"};
+  uint32_t n = 0;
+  Interp *it = interp_create(a, m);
+  for (int k = 0; k < 2; k++) {
+    const Fn *f = fn_find(m, intern(m->in, fns[k]));
+    double **in = random_inputs(a, f, t->seed), **to = out + n;
+    for (uint32_t i = 0; i < f->ret.n; i++) out[n++] = NEW_N(a, double, random_count(m, f->val.at[f->ret.at[i]].type) + 1);
+    if (!interp_run(it, f, (const double *const *)in, to)) return wrong(a, t, interp_fault(it), m);
+  }
+  return true;
+}
+
+static bool check(Test *t) {
+  Arena *a = arena_create();
+  RandomGraph o = {.smooth = t->seed % 2, .empty = t->seed % 4 == 2};
+  double *one[64], *all[64];
+  Text said;
+  text_init(&said, a);
+  Module *m = random_graph(a, t->seed, o), *split = random_graph(a, t->seed, o);
+  vjp_function(m, fn_find(m, intern(m->in, "forward")), intern(m->in, "backward"), true);
+  vjp_function(split, fn_find(split, intern(split->in, "forward")), intern(split->in, "backward"), true);
+  add_rules(split, t->seed);
+  split->diag->to = &said;
+  bool ok = run(a, t, m, one);
+  if (!pass_layout(split)) {
+    t->clashes++;
+    ok = ok && (strstr(said.s, "MT0311") || wrong(a, t, said.s, split));
+  } else {
+    t->split++;
+    ok = ok && (ir_verify(split, "layout") || wrong(a, t, "layout", split));
+    pass_reshard(split);
+    ok = ok && (ir_verify(split, "reshard") || wrong(a, t, "reshard", split)) && run(a, t, split, all);
+    const Fn *back = fn_find(m, intern(m->in, "backward")), *f = fn_find(m, intern(m->in, "forward"));
+    for (uint32_t i = 0; ok && i < 1 + back->ret.n; i++) {
+      const Fn *of = i ? back : f;
+      int64_t n = random_count(m, of->val.at[of->ret.at[i ? i - 1 : 0]].type);
+      double scale = 0;
+      for (int64_t k = 0; k < n; k++) scale = fmax(scale, fabs(one[i][k]));
+      for (int64_t k = 0; ok && k < n; k++)
+        if (!(fabs(one[i][k] - all[i][k]) <= 1e-11 * (scale + 1)))
+          ok = wrong(a, t, arena_printf(a, "result %u, entry %lld: %.17g on one rank, %.17g on all", i, (long long)k, one[i][k], all[i][k]), split);
+    }
+  }
+  arena_destroy(a);
+  return ok;
+}
+
+int main(int argc, char **argv) {
+  const char *is_long = getenv("MT_LONG");
+  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 5000 : 300;
+  Test t = {.seed = first};
+  bool ok = true;
+  for (; ok && t.seed < first + count; t.seed++) ok = check(&t);
+  if (count >= 100 && ok && t.split < count / 4) printf("only %u of %llu graphs could be split\n", t.split, (unsigned long long)count), ok = false;
+  return !ok;
+}
