@@ -148,7 +148,10 @@ static ValId dot_gradient(Grad *g, ValId x, ValId y, ValId dy, bool x_first) {
   for (int i = 0; i < ty->ndim; i++)
     if (type_pos(tx, ty->dim[i]) < 0 && type_pos(td, ty->dim[i]) >= 0) at.dims[at.ndims++] = ty->dim[i];
   DType both = wider(ty->dtype, td->dtype);
+  bool sums = at.ndims || (td->ndim != tx->ndim && ty->ndim != tx->ndim);
+  if (!sums) both = wider(both, grad_dtype(g, x));
   ValId a = ir_cast(&g->b, dy, both), b = ir_cast(&g->b, y, both);
+  if (!sums) return x_first ? mul(g, a, b) : mul(g, b, a);
   TypeId t = type_like(g, x, wider(both, grad_dtype(g, x)));
   return ir_add_typed(&g->b, OP_dot, x_first ? (ValId[]){a, b} : (ValId[]){b, a}, 2, at, &t, 1, 0);
 }

@@ -195,13 +195,6 @@ static void drop_expands(const Simplify *s, const Node *n, ValId *in, const Type
   }
 }
 
-// A product that contracts nothing, with an operand that has all dims, is elementwise.
-static bool scales(const Fn *f, const Node *n, const ValId *in, const Type *result) {
-  const Type *x = val_type(f, in[0]), *y = val_type(f, in[1]);
-  if (n->attr.ndims || x->dtype != result->dtype || y->dtype != result->dtype) return false;
-  return (x->ndim == result->ndim || y->ndim == result->ndim) && plain(x) && plain(y);
-}
-
 // ---- common subexpressions ----------------------------------------------------------------------------------------
 static bool commutes(Op op) { return op == OP_add || op == OP_mul || op == OP_and || op == OP_or || op == OP_eq || op == OP_ne; }
 
@@ -271,7 +264,6 @@ static ValId simplify_node(Simplify *s, NodeId id, Node n, ValId *in) {
       if (join_renames(f, &at, &x0)) n.attr = at, in[0] = x0;
       else if (f->val.at[x0].type == types[0]) return x0;
     }
-    if (n.op == OP_dot && scales(f, &n, in, &t)) n.op = OP_mul;
     if (op_has(n.op, OPF_EW) && n.nin > 1) drop_expands(s, &n, in, &t);
     ValId same = n.nin ? identity(s, &n, in, types[0]) : 0;
     if (same) return same;

@@ -28,7 +28,7 @@ static bool floats(const Fn *f, ValId v) { return type_is_float(val_type(f, v));
 
 // Σ seed·(y(x+h) − y(x−h)) / 2h along one entry; *noise: what rounding alone may add to it
 static bool slope(Fd *d, double *const *x, double *entry, double *got, double *noise) {
-  double at = *entry, h = 1e-6 * fmax(1, fabs(at)), sum = 0, size = 0;
+  double at = *entry, h = 1e-6 * fmax(1, fabs(at)), sum = 0, size = 0, hidden = 0;
   volatile double hi = at + h, lo = at - h;             // the step that is really made
   *entry = hi;
   if (!interp_run(d->it, d->f, (const double *const *)x, d->up)) return wrong(d, "%s", interp_fault(d->it));
@@ -38,10 +38,10 @@ static bool slope(Fd *d, double *const *x, double *entry, double *got, double *n
   for (uint32_t r = 0; r < d->nret; r++)
     for (int64_t i = 0; d->seed[r] && i < d->count[r]; i++) {
       double change = d->up[r][i] - d->down[r][i];
-      if (change == 0) continue;
+      if (change == 0) { hidden += fabs(d->seed[r][i] * d->up[r][i]); continue; } // up to an ulp of y is not seen
       sum += d->seed[r][i] * change, size += fabs(d->seed[r][i] * d->up[r][i]);
     }
-  *got = sum / (hi - lo), *noise = 64 * DBL_EPSILON * size / (hi - lo);
+  *got = sum / (hi - lo), *noise = DBL_EPSILON * (64 * size + hidden) / (hi - lo);
   return true;
 }
 
