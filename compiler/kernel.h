@@ -91,7 +91,8 @@ typedef struct {
   Range  range[KERNEL_RANGES];
   Buffer buf[KERNEL_BUFFERS];
   VEC(Ins) ins;                              // [0] is unused: a value is the index of its instruction
-  bool finished;
+  Map    same;                               // hash of an instruction -> the last with that hash
+  bool   finished;
 } Kernel;
 
 // ---- building: operands are values, results are values; a broken rule is a bug() ------------------------------------
@@ -134,6 +135,16 @@ bool kernel_in_place(const Kernel *k, uint32_t written, uint32_t read);
 
 uint64_t kernel_hash(const Kernel *k);                            // of the structure: equal kernels, equal text, equal hash
 const char *kernel_check(const Kernel *k, Arena *a);              // 0 when right, else what is wrong
+
+// What follows from the instructions. A value is inner when it depends on a reduced range; it is known after `phase`
+// passes over the reduced ranges (a reduction ends the pass its operand is in).
+typedef struct { uint8_t *deps, *phase; uint8_t phases, par, red; } Facts; // by value: mask of ranges, passes before; passes; masks
+Facts kernel_facts(const Kernel *k, Arena *a);
+static inline bool access_same(const Access *x, const Access *y) {
+  bool same = x->base == y->base && x->index == y->index && x->index_stride == y->index_stride && x->index_extent == y->index_extent;
+  for (int r = 0; r < KERNEL_RANGES; r++) same &= x->stride[r] == y->stride[r];
+  return same;
+}
 
 // ---- text: kernel_read of what kernel_print wrote prints to the same bytes ---------------------------------------------
 void    kernel_print(Text *t, const Kernel *k);

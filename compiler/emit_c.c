@@ -1,0 +1,990 @@
+// emit_c.c -- a kernel as C: plain loops that gcc and clang vectorise, the same bits from both.
+//
+// Loop i of the source is i0, i1, …; value %7 is v7; buffer 2 is b2. A value is computed in the loop of the innermost
+// range it depends on. Innermost loops are marked free of dependences (MT_FREE) instead of using restrict: a kernel may
+// write where it reads (kernel_in_place), element by element; within a body all loads stand before all stores.
+//
+// Reductions do not depend on the compiler: terms go to a small array in a loop like any other; kernel_math.h adds that
+// up in 16 lanes, 64 terms a lane in the term's format, then in f64. What is computed again in a later pass and is dear
+// (exp, random, …) is kept on the stack when the row is short.
+#include "compiler/kernel.h"
+#include "compiler/kernel_source.h"
+
+enum { MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
+
+static const char *const alu_text[ALU_COUNT] = {
+#define ALU(word, operands, takes, gives, text, f, i) [ALU_##word] = text,
+#include "compiler/alu.def"
+#undef ALU
+};
+
+// ---- how the points are cut into units ------------------------------------------------------------------------------
+typedef struct { uint32_t n, at[KERNEL_RANGES]; } Ranges;         // some ranges, the slowest first
+
+static int64_t count(const Kernel *k, const Ranges *rs, bool whole) {
+  int64_t n = 1;
+  for (uint32_t j = 0; j < rs->n; j++) n *= whole ? k->range[rs->at[j]].n : k->range[rs->at[j]].valid;
+  return n;
+}
+
+static Ranges ranges_in(const Kernel *k, uint8_t mask) {
+  Ranges rs = {0};
+  for (uint32_t r = 0; r < k->nrange; r++)
+    if (mask >> r & 1) rs.at[rs.n++] = r;
+  return rs;
+}
+
+static uint8_t reduced(const Kernel *k) {
+  uint8_t m = 0;
+  for (uint32_t r = 0; r < k->nrange; r++) m |= (uint8_t)(k->range[r].reduced << r);
+  return m;
+}
+static uint8_t parallel(const Kernel *k) { return (uint8_t)(((1 << k->nrange) - 1) & ~reduced(k)); }
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+// map: the ranges before `cut` are units, range `cut` is cut into blocks, the rest is inside.
+typedef struct { uint32_t cut; int64_t block, blocks, units, inside; } MapTiles;
+
+static MapTiles map_tiles(const Kernel *k) {
+  MapTiles t = {.block = 1, .blocks = 1, .units = 1, .inside = 1};
+  if (!k->nrange) return t;
+  t.cut = k->nrange - 1;
+  for (; t.cut && k->range[t.cut].n <= MAP_BLOCK / t.inside; t.cut--) t.inside *= MAX(k->range[t.cut].n, 1);
+  t.block = MAX(MAP_BLOCK / t.inside, 1);
+  t.blocks = ceil_div(k->range[t.cut].n, t.block);
+  t.units = t.blocks;
+  for (uint32_t r = 0; r < t.cut; r++) t.units *= k->range[r].n;
+  return t;
+}
+
+// col: the terms of a result are cut into `chunks` of `rows`. By columns: a block of COLUMNS neighbours along range col at
+// once, a row being a point of the reduced ranges. By lanes: one result at a time, a row being a block of range lane.
+typedef struct {
+  bool by_lanes;
+  int col, lane;                             // ranges, -1: none
+  Ranges other, outer;                       // parallel ranges but col; reduced ranges but lane
+  int64_t others, ncol, colblocks, laneblocks, rows, chunks, all_rows, units0, units1;
+  uint32_t reduces;
+} ColTiles;
+
+static int64_t unit_loads(const Kernel *k, uint32_t r) {
+  int64_t n = 0;
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    if (x->op == KI_load) n += x->at.stride[r] == 1 || x->at.stride[r] == -1;
+  }
+  return n * MIN(k->range[r].n, 16);
+}
+
+static ColTiles col_tiles(const Kernel *k) {
+  ColTiles t = {.col = -1, .lane = -1, .ncol = 1, .laneblocks = 1};
+  Ranges par = ranges_in(k, parallel(k)), red = ranges_in(k, reduced(k));
+  int64_t best_par = -1, best_red = -1;
+  for (uint32_t j = 0; j < par.n; j++)
+    if (unit_loads(k, par.at[j]) >= best_par) best_par = unit_loads(k, par.at[j]), t.col = (int)par.at[j];
+  for (uint32_t j = 0; j < red.n; j++)
+    if (unit_loads(k, red.at[j]) >= best_red) best_red = unit_loads(k, red.at[j]), t.lane = (int)red.at[j];
+  t.by_lanes = t.col < 0 || best_red > best_par;
+  if (!t.by_lanes) t.lane = -1;
+  else if (par.n) t.col = (int)par.at[par.n - 1];
+  uint8_t col_bit = t.col < 0 ? 0 : (uint8_t)(1 << t.col), lane_bit = t.lane < 0 ? 0 : (uint8_t)(1 << t.lane);
+  t.other = ranges_in(k, parallel(k) & (uint8_t)~col_bit), t.outer = ranges_in(k, reduced(k) & (uint8_t)~lane_bit);
+  t.others = count(k, &t.other, true);
+  if (t.col >= 0) t.ncol = k->range[t.col].n;
+  t.colblocks = t.by_lanes ? t.ncol : ceil_div(k->range[t.col].valid, COLUMNS);
+  if (t.lane >= 0) t.laneblocks = ceil_div(k->range[t.lane].valid, LANE_BLOCK);
+  t.all_rows = count(k, &t.outer, false) * t.laneblocks;
+  int64_t row = t.lane >= 0 ? MIN(k->range[t.lane].valid, LANE_BLOCK) : 1, least = MAX((t.by_lanes ? LANE_BLOCK : ROWS) / MAX(row, 1), 1);
+  int64_t results = MAX(t.others * t.colblocks, 1);
+  int64_t chunks = clamp(ceil_div(t.all_rows, least), 1, MAX(SPREAD / results, 1));
+  t.rows = MAX(ceil_div(t.all_rows, chunks), 1), t.chunks = ceil_div(t.all_rows, t.rows);
+  t.units0 = t.chunks * t.others * t.colblocks, t.units1 = t.others * ceil_div(t.ncol, COLUMNS);
+  for (uint32_t v = 1; v < k->ins.n; v++) t.reduces += kernel_ins(k, v)->op == KI_reduce;
+  return t;
+}
+
+// scatter: the index depends on the `batch` ranges (and reduced ones); `key` is the range of destinations; the other parallel
+// ranges are columns, the last of them the fastest.
+typedef struct {
+  uint32_t reduce, key;
+  int col;
+  Ranges batch, other, red, columns;         // columns: other and col
+  int64_t batches, terms, keyblock, keyblocks;
+  bool wide;                                 // the lists hold i64
+} ScatterTiles;
+
+static ScatterTiles scatter_tiles(const Kernel *k, const Facts *f) {
+  ScatterTiles t = {.col = -1};
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (kernel_ins(k, v)->op == KI_reduce) t.reduce = v;
+  t.key = kernel_ins(k, t.reduce)->range;
+  uint8_t key = (uint8_t)(1 << t.key), batch = f->deps[kernel_ins(k, t.reduce)->b] & f->par;
+  t.columns = ranges_in(k, f->par & (uint8_t)~(key | batch));
+  if (t.columns.n) t.col = (int)t.columns.at[t.columns.n - 1];
+  t.other = t.columns;
+  if (t.other.n) t.other.n--;
+  t.batch = ranges_in(k, batch), t.red = ranges_in(k, f->red);
+  t.batches = count(k, &t.batch, true), t.terms = count(k, &t.red, false);
+  int64_t row = MAX(count(k, &t.columns, true), 1), keys = k->range[t.key].n;
+  t.keyblock = clamp(MAP_BLOCK / row, 1, MAX(keys, 1)), t.keyblocks = ceil_div(keys, t.keyblock);
+  t.wide = t.terms > INT32_MAX || keys > INT32_MAX;
+  return t;
+}
+
+Launch kernel_launch(const Kernel *k) {
+  Launch l = {.stages = 1, .grain = {1, 1}};
+  Arena *a = arena_create();
+  Facts f = kernel_facts(k, a);
+  int64_t work = 1;                          // points of a unit
+  if (k->class == LOOP_map) {
+    MapTiles t = map_tiles(k);
+    l.units[0] = t.units, work = t.block * t.inside;
+  } else if (k->class == LOOP_row) {
+    Ranges par = ranges_in(k, f.par), red = ranges_in(k, f.red);
+    l.units[0] = count(k, &par, true), work = count(k, &red, true) * f.phases;
+  } else if (k->class == LOOP_col) {
+    ColTiles t = col_tiles(k);
+    l.stages = 2, l.units[0] = t.units0, l.units[1] = t.units1;
+    l.work = t.chunks * t.others * t.ncol * t.reduces * 8, work = GRAIN;
+  } else if (k->class == LOOP_scatter) {
+    ScatterTiles t = scatter_tiles(k, &f);
+    l.stages = 2, l.units[0] = t.batches, l.units[1] = t.batches * t.keyblocks;
+    l.work = t.batches * (k->range[t.key].n + t.terms) * (t.wide ? 8 : 4);
+    l.grain[1] = clamp(GRAIN / MAX(t.keyblock * count(k, &t.columns, true), 1), 1, MAX(l.units[1], 1));
+    work = MAX(t.terms, 1);
+  } else {
+    bug("a kernel without a class is run");
+  }
+  l.grain[0] = clamp(GRAIN / MAX(work, 1), 1, MAX(l.units[0], 1));
+  l.work = (l.work + 63) & ~(int64_t)63;
+  arena_destroy(a);
+  return l;
+}
+
+// ---- writing ----------------------------------------------------------------------------------------------------------
+typedef struct {
+  const Kernel *k;
+  Text *o;
+  Arena *a;
+  Facts f;
+  Ranges nest;                               // every range in the order of the loops
+  uint8_t *need;                             // values that the present loops compute
+  uint8_t **ready;                           // by depth: values that have a variable here
+  int depth;
+  uint8_t *home;                             // values kept on the stack: 1 + pass that computes them; 0: not kept
+  uint8_t pass;
+} Emit;
+
+static void line(Emit *e, const char *fmt, ...) PRINTF(2, 3);
+static void line(Emit *e, const char *fmt, ...) {
+  text_printf(e->o, "%*s", 2 * e->depth, "");
+  va_list args;
+  va_start(args, fmt);
+  text_puts(e->o, arena_vprintf(e->a, fmt, args));
+  va_end(args);
+  text_puts(e->o, "\n");
+}
+
+static void open(Emit *e, const char *fmt, ...) PRINTF(2, 3);
+static void open(Emit *e, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  line(e, "%s {", arena_vprintf(e->a, fmt, args));
+  va_end(args);
+  uint8_t *inside = NEW_N(e->a, uint8_t, e->k->ins.n);
+  memcpy(inside, e->ready[e->depth], e->k->ins.n);
+  if (e->depth + 1 >= 64) bug("emit_c: loops too deep");
+  e->ready[++e->depth] = inside;
+}
+static void close(Emit *e) { e->depth--, line(e, "}"); }
+static void close_else(Emit *e) { e->depth--, line(e, "} else {"); memcpy(e->ready[e->depth + 1], e->ready[e->depth], e->k->ins.n); e->depth++; }
+
+typedef long long Long;
+static const char *type_of(DType t) { return t == DT_bool ? "i32" : dtype_name(t); }
+static const char *wide_of(DType t) { return dtype_is_float(t) ? "f64" : "i64"; }
+static const char *red_word(const Ins *x) { return x->what == RED_sum ? "sum" : x->what == RED_max ? "max" : "min"; }
+static const char *red_macro(const Ins *x) { return x->what == RED_sum ? "MT_SUM" : x->what == RED_max ? "MT_MAX" : "MT_MIN"; }
+
+static const char *literal(Emit *e, DType t, double f, int64_t i) {
+  if (t == DT_i32 || t == DT_bool) return i == INT32_MIN ? "(-2147483647 - 1)" : arena_printf(e->a, i < 0 ? "(%lld)" : "%lld", (Long)i);
+  if (t == DT_i64) return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : arena_printf(e->a, i < 0 ? "(%lldll)" : "%lldll", (Long)i);
+  const char *of = t == DT_f32 ? "" : "(double)";
+  if (f != f) return arena_printf(e->a, "%sMT_NAN_F32", of);
+  if (f - f != 0) return arena_printf(e->a, "(%s%sMT_INF_F32)", f < 0 ? "-" : "", of);
+  return arena_printf(e->a, "(%a%s)", f, t == DT_f32 ? "f" : "");
+}
+
+// What a reduction of nothing is: in the value's dtype, or (wide) as it is added up.
+static const char *nothing(Emit *e, const Ins *x, bool wide) {
+  DType t = (DType)x->dtype;
+  double inf = __builtin_inf();
+  DType as = wide ? (dtype_is_float(t) ? DT_f64 : DT_i64) : t;
+  if (x->what == RED_sum) return literal(e, as, 0, 0);
+  if (x->what == RED_max) return literal(e, as, -inf, t == DT_i32 ? INT32_MIN : INT64_MIN);
+  return literal(e, as, inf, t == DT_i32 ? INT32_MAX : INT64_MAX);
+}
+
+static const char *operand(Emit *e, uint32_t v) {
+  const Ins *x = kernel_ins(e->k, v);
+  return x->op == KI_const ? literal(e, (DType)x->dtype, x->f, x->i) : arena_printf(e->a, "v%u", v);
+}
+
+static const char *address(Emit *e, const Access *at) {
+  Text t;
+  text_init(&t, e->a);
+  text_printf(&t, "%lld", (Long)at->base);
+  for (uint32_t j = 0; j < e->nest.n; j++) {
+    uint32_t r = e->nest.at[j];
+    if (at->stride[r] == 1) text_printf(&t, " + i%u", r);
+    else if (at->stride[r]) text_printf(&t, " + %lldll*i%u", (Long)at->stride[r], r);
+  }
+  if (at->index) text_printf(&t, " + %lldll*(i64)%s", (Long)at->index_stride, operand(e, at->index));
+  return t.s;
+}
+
+static const char *load_text(Emit *e, const Ins *x) {
+  DType t = e->k->buf[x->buf].dtype;
+  const char *form = t == DT_bf16   ? "f32_bf16(%s)"
+                     : t == DT_f16  ? "f32_f16(%s)"
+                     : t == DT_bool ? "%s != 0"
+                     : t == DT_u64  ? "(i64)MT_HOLD(0, 9223372036854775807ull, %s)"
+                                    : "%s";
+  const char *open_, *element = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
+  size_t before = strcspn(form, "%");
+  open_ = arena_strndup(e->a, form, before);
+  const char *whole = arena_printf(e->a, "%s%s%s", open_, element, form + before + 2);
+  if (!x->at.index) return whole;
+  return arena_printf(e->a, "(uint64_t)(i64)%s < %lldull ? %s : 0", operand(e, x->at.index), (Long)x->at.index_extent, whole);
+}
+
+static const char *cast_text(Emit *e, const Ins *x) {
+  DType from = (DType)kernel_ins(e->k, x->a)->dtype, to = (DType)x->dtype;
+  const char *a = operand(e, x->a);
+  if (to == DT_bool) return arena_printf(e->a, "%s != 0", a);
+  if (dtype_is_int(to) && dtype_is_float(from)) return arena_printf(e->a, "%s_%s(%s)", type_of(to), type_of(from), a);
+  if (to == DT_i32 && from == DT_i64) return arena_printf(e->a, "i32_i64(%s)", a);
+  return arena_printf(e->a, "(%s)%s", type_of(to), a);
+}
+
+static const char *alu_of(Emit *e, const Ins *x) {
+  Text t;
+  text_init(&t, e->a);
+  DType dt = (DType)kernel_ins(e->k, x->a)->dtype;
+  for (const char *s = alu_text[x->what]; *s; s++) {
+    if (*s != '$') { text_add(&t, s, 1); continue; }
+    s++;
+    text_puts(&t, *s == 'a' ? operand(e, x->a) : *s == 'b' ? operand(e, x->b) : *s == 'c' ? operand(e, x->c) : type_of(dt));
+  }
+  return t.s;
+}
+
+// The number of the point among the reduced ones, for rows kept on the stack.
+static const char *row_point(Emit *e) {
+  Ranges red = ranges_in(e->k, e->f.red);
+  const char *s = "0";
+  for (uint32_t j = 0; j < red.n; j++)
+    s = j ? arena_printf(e->a, "(%s)*%lldll + i%u", s, (Long)e->k->range[red.at[j]].valid, red.at[j]) : arena_printf(e->a, "i%u", red.at[j]);
+  return s;
+}
+
+static void define(Emit *e, uint32_t v) {
+  const Ins *x = kernel_ins(e->k, v);
+  const char *t = type_of((DType)x->dtype), *s = "";
+  if (x->op == KI_const) return;
+  if (e->home[v] && e->home[v] <= e->pass) {
+    line(e, "const %s v%u = x%u[%s];", t, v, v, row_point(e));
+    return;
+  }
+  switch ((KIns)x->op) {
+    case KI_load: s = load_text(e, x); break;
+    case KI_alu: s = alu_of(e, x); break;
+    case KI_cast: s = cast_text(e, x); break;
+    case KI_index: s = arena_printf(e->a, "(%s)(%s)", t, address(e, &x->at)); break;
+    case KI_scalar: s = arena_printf(e->a, "((const %s *)scalars)[%lld]", t, (Long)x->i); break;
+    case KI_random:
+      s = arena_printf(e->a, "philox_uniform((uint64_t)%s, (uint32_t)%s, 0x%08llxu, (uint64_t)%s)", operand(e, x->a), operand(e, x->b), (Long)x->i, operand(e, x->c));
+      break;
+    case KI_cumsum:
+      line(e, "c%u += %s;", v, operand(e, x->a));
+      s = arena_printf(e->a, "(%s)c%u", t, v);
+      break;
+    case KI_none: case KI_const: case KI_store: case KI_accumulate: case KI_reduce: return;
+  }
+  line(e, "const %s v%u = %s;", t, v, s);
+  if (e->home[v] == e->pass + 1) line(e, "x%u[%s] = v%u;", v, row_point(e), v);
+}
+
+// The place of a value in the nest: 1 + that of the innermost loop it depends on; 0 outside all.
+static uint32_t level_of(const Emit *e, uint32_t v) {
+  for (uint32_t j = e->nest.n; j; j--)
+    if (e->f.deps[v] >> e->nest.at[j - 1] & 1) return j;
+  return 0;
+}
+
+// Needed values of the loops 1 … level that are known after `phase` passes.
+static void values(Emit *e, uint32_t level, uint8_t phase) {
+  uint8_t *ready = e->ready[e->depth];
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (!e->need[v] || ready[v] || e->f.phase[v] > phase || level_of(e, v) > level) continue;
+    if (x->op == KI_store || x->op == KI_accumulate || x->op == KI_reduce) continue;
+    define(e, v);
+    ready[v] = 1;
+  }
+}
+
+static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
+
+static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
+  for (uint32_t r = 0; r < e->k->nrange; r++)
+    if (x->at.stride[r] && e->f.red >> r & 1) return true;
+  return false;
+}
+
+static void store(Emit *e, const Ins *x) {
+  DType t = e->k->buf[x->buf].dtype;
+  const char *to = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at)), *v = operand(e, x->a);
+  if (x->op == KI_accumulate) v = arena_printf(e->a, "(%s)(%s + %s)", type_of(value_dtype(t)), load_text(e, &(Ins){.buf = x->buf, .at = x->at}), v);
+  switch (t) {
+    case DT_bf16: v = arena_printf(e->a, "bf16_f32(%s)", v); break;
+    case DT_f16: v = arena_printf(e->a, "f16_f32(%s)", v); break;
+    case DT_u8: v = arena_printf(e->a, "(uint8_t)MT_HOLD(0, 255, %s)", v); break;
+    case DT_i8: v = arena_printf(e->a, "(int8_t)MT_HOLD(-128, 127, %s)", v); break;
+    case DT_u16: v = arena_printf(e->a, "(uint16_t)MT_HOLD(0, 65535, %s)", v); break;
+    case DT_i16: v = arena_printf(e->a, "(int16_t)MT_HOLD(-32768, 32767, %s)", v); break;
+    case DT_u32: v = arena_printf(e->a, "(uint32_t)MT_HOLD(0, 4294967295ll, %s)", v); break;
+    case DT_u64: v = arena_printf(e->a, "(uint64_t)(%s < 0 ? 0 : %s)", v, v); break;
+    case DT_bool: v = arena_printf(e->a, "(uint8_t)%s", v); break;
+    default: break;
+  }
+  line(e, "%s = %s;", to, v);
+}
+
+// Stores inside rows of this pass, or those of whole rows.
+static void stores(Emit *e, bool inner) {
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (is_store(x) && is_inner(e, x) == inner && (!inner || e->f.phase[v] == e->pass)) store(e, x);
+  }
+}
+
+// Everything that marked values are made of, up to and not through those in cut.
+static void close_over(const Emit *e, uint8_t *need, const uint8_t *cut) {
+  for (uint32_t v = e->k->ins.n; --v;) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (need[v] && !cut[v]) need[x->a] = need[x->b] = need[x->c] = need[x->at.index] = 1;
+  }
+}
+
+static void reset(Emit *e, uint8_t *need) { memset(need, 0, e->k->ins.n); }
+
+// ---- loops ---------------------------------------------------------------------------------------------------------------
+static void loop(Emit *e, uint32_t r, bool whole, bool free) {
+  open(e, "%sfor (i64 i%u = 0; i%u < %lld; i%u++)", free ? "MT_FREE " : "", r, r, (Long)(whole ? e->k->range[r].n : e->k->range[r].valid), r);
+}
+
+// i… of the ranges from the number `q`, the last the fastest.
+static void decompose(Emit *e, const char *q, const Ranges *rs, bool whole) {
+  const char *rest = q;
+  for (uint32_t j = rs->n; j--;) {
+    int64_t n = whole ? e->k->range[rs->at[j]].n : e->k->range[rs->at[j]].valid;
+    if (j == 0) { line(e, "const i64 i%u = %s;", rs->at[0], rest); return; }
+    line(e, "const i64 i%u = %s %% %lld, %s_%u = %s / %lld;", rs->at[j], rest, (Long)n, q, j, rest, (Long)n);
+    rest = arena_printf(e->a, "%s_%u", q, j);
+  }
+}
+
+// "i0 < 5 && i2 < 7": the padded ones among the ranges exist; 0 when none is padded.
+static const char *exists(Emit *e, const Ranges *rs) {
+  const char *s = 0;
+  for (uint32_t j = 0; j < rs->n; j++) {
+    Range x = e->k->range[rs->at[j]];
+    if (x.valid != x.n) s = arena_printf(e->a, "%s%si%u < %lld", s ? s : "", s ? " && " : "", rs->at[j], (Long)x.valid);
+  }
+  return s;
+}
+
+static void put_zero(Emit *e, const Ins *x) { line(e, "b%d[%s] = 0;", x->buf, address(e, &x->at)); }
+
+// The padding of one store along the ranges from[…] (the others stand): everything when `all`, else where one is missing.
+static void zeros(Emit *e, const Ins *x, const Ranges *rs, uint32_t j, bool all) {
+  if (j == rs->n) {
+    if (all) put_zero(e, x);
+    return;
+  }
+  uint32_t r = rs->at[j];
+  Range range = e->k->range[r];
+  if (!x->at.stride[r]) {
+    zeros(e, x, rs, j + 1, all);
+  } else if (all) {
+    loop(e, r, true, false);
+    zeros(e, x, rs, j + 1, true);
+    close(e);
+  } else {
+    if (range.valid != range.n) {
+      open(e, "for (i64 i%u = %lld; i%u < %lld; i%u++)", r, (Long)range.valid, r, (Long)range.n, r);
+      zeros(e, x, rs, j + 1, true);
+      close(e);
+    }
+    Ranges rest = {0};
+    for (uint32_t i = j + 1; i < rs->n; i++) rest.at[rest.n++] = rs->at[i];
+    if (!exists(e, &rest)) return;
+    loop(e, r, false, false);
+    zeros(e, x, rs, j + 1, false);
+    close(e);
+  }
+}
+
+static void all_zeros(Emit *e, const Ranges *rs, bool all) {
+  if (!all && !exists(e, rs)) return;
+  for (uint32_t v = 1; v < e->k->ins.n; v++)
+    if (kernel_ins(e->k, v)->op == KI_store) zeros(e, kernel_ins(e->k, v), rs, 0, all);
+}
+
+static void begin(Emit *e, const char *symbol, const char *suffix) {
+  const Kernel *k = e->k;
+  e->depth = 0;
+  memset(e->ready[0], 0, k->ins.n);
+  line(e, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi);", symbol, suffix);
+  open(e, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi)", symbol, suffix);
+  for (uint32_t b = 0; b < k->nbuf; b++) {
+    const char *t = dtype_c_name(k->buf[b].dtype);
+    if (k->buf[b].read || k->buf[b].written) line(e, "%s%s *const b%u = buf[%u];", k->buf[b].written ? "" : "const ", t, b, b);
+  }
+}
+
+static Ranges joined(Ranges x, Ranges y) {
+  for (uint32_t j = 0; j < y.n; j++) x.at[x.n++] = y.at[j];
+  return x;
+}
+
+// ---- map -------------------------------------------------------------------------------------------------------------------
+static void emit_map(Emit *e, const char *symbol) {
+  const Kernel *k = e->k;
+  MapTiles t = map_tiles(k);
+  Ranges units = {.n = t.cut}, rest = {0};
+  for (uint32_t r = 0; r < t.cut; r++) units.at[r] = r;
+  for (uint32_t r = t.cut; r < k->nrange; r++) rest.at[rest.n++] = r;
+  e->nest = joined(units, rest);
+  memset(e->need, 1, k->ins.n);
+  begin(e, symbol, "");
+  if (!t.units) { close(e); return; }
+  values(e, 0, 0);
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  if (!k->nrange) {
+    values(e, 0, 0), stores(e, false);
+    close(e), close(e);
+    return;
+  }
+  uint32_t c = t.cut;
+  line(e, "const i64 q = u / %lld, from = u %% %lld * %lld;", (Long)t.blocks, (Long)t.blocks, (Long)t.block);
+  line(e, "const i64 to = from + %lld < %lld ? from + %lld : %lld;", (Long)t.block, (Long)k->range[c].n, (Long)t.block, (Long)k->range[c].n);
+  decompose(e, "q", &units, true);
+  const char *here = exists(e, &units);
+  if (here) open(e, "if (%s)", here);
+  values(e, c, 0);
+  bool padded = k->range[c].valid != k->range[c].n;
+  if (padded) line(e, "const i64 end = to < %lld ? to : %lld;", (Long)k->range[c].valid, (Long)k->range[c].valid);
+  open(e, "%sfor (i64 i%u = from; i%u < %s; i%u++)", rest.n == 1 ? "MT_FREE " : "", c, c, padded ? "end" : "to", c);
+  values(e, c + 1, 0);
+  for (uint32_t j = 1; j < rest.n; j++) {
+    loop(e, rest.at[j], false, j + 1 == rest.n);
+    values(e, c + 1 + j, 0);
+  }
+  stores(e, false);
+  for (uint32_t j = 1; j < rest.n; j++) close(e);
+  Ranges inside = {0};
+  for (uint32_t j = 1; j < rest.n; j++) inside.at[inside.n++] = rest.at[j];
+  all_zeros(e, &inside, false);
+  close(e);
+  if (padded) {
+    open(e, "for (i64 i%u = from > %lld ? from : %lld; i%u < to; i%u++)", c, (Long)k->range[c].valid, (Long)k->range[c].valid, c, c);
+    all_zeros(e, &inside, true);
+    close(e);
+  }
+  if (here) {
+    close_else(e);
+    open(e, "for (i64 i%u = from; i%u < to; i%u++)", c, c, c);
+    all_zeros(e, &inside, true);
+    close(e);
+    close(e);
+  }
+  close(e), close(e);
+}
+
+// ---- row -------------------------------------------------------------------------------------------------------------------
+static bool is_dear(const Ins *x) {
+  if (x->op == KI_random || x->op == KI_cumsum || (x->op == KI_load && x->at.index)) return true;
+  if (x->op != KI_alu) return false;
+  switch ((Alu)x->what) {
+    case ALU_exp: case ALU_log: case ALU_tanh: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod: return true;
+    default: return false;
+  }
+}
+
+// What pass p computes: the terms of its reductions and its stores, from whole-row values and rows on the stack.
+static void pass_needs(Emit *e, uint8_t p, uint8_t *need) {
+  uint8_t *cut = NEW_N(e->a, uint8_t, e->k->ins.n);
+  reset(e, need);
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    cut[v] = !(e->f.deps[v] & e->f.red) || (e->home[v] && e->home[v] <= p);
+    if ((x->op == KI_reduce && e->f.phase[v] == p + 1) || (is_store(x) && is_inner(e, x) && e->f.phase[v] == p)) need[x->a] = 1;
+  }
+  close_over(e, need, cut);
+  need[0] = 0;
+}
+
+static void choose_homes(Emit *e) {
+  const Kernel *k = e->k;
+  Ranges red = ranges_in(k, e->f.red);
+  if (count(k, &red, false) > STACK_ROW) return;
+  uint8_t *need = NEW_N(e->a, uint8_t, k->ins.n);
+  for (uint32_t v = k->ins.n, kept = 0; --v && kept < STACK_ROWS;) {
+    if (!is_dear(kernel_ins(k, v)) || (e->f.deps[v] & e->f.red) != e->f.red) continue;
+    int first = -1, last = -1;
+    for (uint8_t p = 0; p < e->f.phases; p++) {
+      pass_needs(e, p, need);
+      if (need[v]) first = first < 0 ? p : first, last = p;
+    }
+    if (first >= 0 && last > first) e->home[v] = (uint8_t)(first + 1), kept++;
+  }
+}
+
+// A pass in which terms may come in any order: reductions by lanes.
+static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *lane_from, const char *lane_to, const uint32_t *red, uint32_t nred) {
+  for (uint32_t j = 0; j < outer->n; j++) {
+    loop(e, outer->at[j], false, false);
+    values(e, e->nest.n - outer->n - 1 + j + 1, e->pass);
+  }
+  if (nred) {
+    open(e, "for (i64 at = %s; at < %s; at += MT_BLOCK)", lane_from, lane_to);
+    line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", lane_to, lane_to);
+    for (uint32_t j = 0; j < nred; j++) line(e, "%s t%u[MT_BLOCK];", type_of((DType)kernel_ins(e->k, red[j])->dtype), red[j]);
+    open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
+    line(e, "const i64 i%u = at + j;", lane);
+  } else {
+    open(e, "MT_FREE for (i64 i%u = %s; i%u < %s; i%u++)", lane, lane_from, lane, lane_to, lane);
+  }
+  values(e, e->nest.n, e->pass);
+  for (uint32_t j = 0; j < nred; j++) line(e, "t%u[j] = %s;", red[j], operand(e, kernel_ins(e->k, red[j])->a));
+  stores(e, true);
+  close(e);
+  if (nred) {
+    for (uint32_t j = 0; j < nred; j++) {
+      const Ins *x = kernel_ins(e->k, red[j]);
+      line(e, "lanes_%s_%s(a%u, t%u, m);", red_word(x), type_of((DType)x->dtype), red[j], red[j]);
+    }
+    close(e);
+  }
+  for (uint32_t j = 0; j < outer->n; j++) close(e);
+}
+
+static void lanes_begin(Emit *e, const uint32_t *red, uint32_t nred) {
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    line(e, "%s a%u[MT_LANES];", wide_of((DType)x->dtype), red[j]);
+    line(e, "for (int l = 0; l < MT_LANES; l++) a%u[l] = %s;", red[j], nothing(e, x, true));
+  }
+}
+
+// A pass with a cumulative sum: one point after another, forwards or backwards.
+static void ordered_loops(Emit *e, const Ranges *rs, bool backwards, const uint32_t *red, uint32_t nred) {
+  for (uint32_t v = 1; v < e->k->ins.n; v++)
+    if (e->need[v] && kernel_ins(e->k, v)->op == KI_cumsum && !(e->home[v] && e->home[v] <= e->pass))
+      line(e, "%s c%u = 0;", wide_of((DType)kernel_ins(e->k, v)->dtype), v);
+  for (uint32_t j = 0; j < rs->n; j++) {
+    uint32_t r = rs->at[j];
+    if (backwards) open(e, "for (i64 i%u = %lld; i%u >= 0; i%u--)", r, (Long)e->k->range[r].valid - 1, r, r);
+    else loop(e, r, false, false);
+    values(e, e->nest.n - rs->n + j + 1, e->pass);
+  }
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    line(e, "a%u = %s(%s, a%u, (%s)%s);", red[j], red_macro(x), wide_of((DType)x->dtype), red[j], wide_of((DType)x->dtype), operand(e, x->a));
+  }
+  stores(e, true);
+  for (uint32_t j = 0; j < rs->n; j++) close(e);
+}
+
+static void emit_pass(Emit *e, uint8_t p, const Ranges *rs) {
+  const Kernel *k = e->k;
+  uint32_t *red = NEW_N(e->a, uint32_t, k->ins.n), nred = 0;
+  bool ordered = false, backwards = false, any = false;
+  e->pass = p;
+  pass_needs(e, p, e->need);
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    if (x->op == KI_reduce && e->f.phase[v] == p + 1) red[nred++] = v, any = true;
+    if (is_store(x) && is_inner(e, x) && e->f.phase[v] == p) any = true;
+    if (x->op == KI_cumsum && e->need[v] && !(e->home[v] && e->home[v] <= p)) ordered = true, backwards = x->what;
+  }
+  if (!any) return;
+  if (ordered) {
+    for (uint32_t j = 0; j < nred; j++) line(e, "%s a%u = %s;", wide_of((DType)kernel_ins(k, red[j])->dtype), red[j], nothing(e, kernel_ins(k, red[j]), true));
+    open(e, "%s", "");
+    ordered_loops(e, rs, backwards, red, nred);
+    close(e);
+  } else {
+    lanes_begin(e, red, nred);
+    Ranges outer = *rs;
+    uint32_t lane = outer.at[--outer.n];
+    lane_loops(e, &outer, lane, "0", arena_printf(e->a, "%lld", (Long)k->range[lane].valid), red, nred);
+  }
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(k, red[j]);
+    const char *t = type_of((DType)x->dtype);
+    if (ordered) line(e, "const %s v%u = (%s)a%u;", t, red[j], t, red[j]);
+    else line(e, "const %s v%u = (%s)tree_%s_%s(a%u);", t, red[j], t, red_word(x), t, red[j]);
+    e->ready[e->depth][red[j]] = 1;
+  }
+}
+
+static void emit_row(Emit *e, const char *symbol) {
+  const Kernel *k = e->k;
+  Ranges par = ranges_in(k, e->f.par), red = ranges_in(k, e->f.red);
+  uint8_t *all = NEW_N(e->a, uint8_t, k->ins.n), *pass = NEW_N(e->a, uint8_t, k->ins.n);
+  memset(all, 1, k->ins.n);
+  e->nest = joined(par, red);
+  choose_homes(e);
+  begin(e, symbol, "");
+  if (!count(k, &par, true)) { close(e); return; }
+  e->need = all;
+  values(e, 0, 0);
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  decompose(e, "u", &par, true);
+  const char *here = exists(e, &par);
+  if (here) open(e, "if (%s)", here);
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(count(k, &red, false), 1));
+  for (uint8_t p = 0; p < e->f.phases && red.n; p++) {
+    e->need = all;
+    values(e, par.n, p);
+    e->need = pass;
+    emit_pass(e, p, &red);
+  }
+  e->need = all;
+  values(e, par.n, UINT8_MAX);
+  stores(e, false);
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (kernel_ins(k, v)->op == KI_store && is_inner(e, kernel_ins(k, v)) && exists(e, &red)) zeros(e, kernel_ins(k, v), &red, 0, false);
+  if (here) {
+    close_else(e);
+    all_zeros(e, &red, true);
+    close(e);
+  }
+  close(e), close(e);
+}
+
+// ---- col -------------------------------------------------------------------------------------------------------------------
+// Terms of a block of columns, one row: s… = s… with the term, for j < m, column c0 + j.
+static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
+  open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
+  if (col >= 0) line(e, "const i64 i%d = c0 + j;", col);
+  values(e, e->nest.n, 0);
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    line(e, "s%u[j] = %s(%s, s%u[j], %s);", red[j], red_macro(x), type_of((DType)x->dtype), red[j], operand(e, x->a));
+  }
+  close(e);
+}
+
+static void columns_begin(Emit *e, char name, bool wide, const uint32_t *red, uint32_t nred) {
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    line(e, "%s %c%u[%d];", wide ? wide_of((DType)x->dtype) : type_of((DType)x->dtype), name, red[j], COLUMNS);
+    line(e, "for (i64 j = 0; j < m; j++) %c%u[j] = %s;", name, red[j], nothing(e, x, wide));
+  }
+}
+
+static void columns_fold(Emit *e, const uint32_t *red, uint32_t nred) {
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    const char *w = wide_of((DType)x->dtype);
+    line(e, "for (i64 j = 0; j < m; j++) a%u[j] = %s(%s, a%u[j], (%s)s%u[j]);", red[j], red_macro(x), w, red[j], w, red[j]);
+  }
+}
+
+// The columns of block c: c0 … c0 + m - 1 exist.
+static void columns_here(Emit *e, int col, const char *block) {
+  if (col < 0) { line(e, "const i64 m = 1;"); return; }
+  int64_t valid = e->k->range[col].valid;
+  line(e, "const i64 c0 = %s * %d;", block, COLUMNS);
+  line(e, "const i64 m = %lld - c0 < 0 ? 0 : %lld - c0 < %d ? %lld - c0 : %d;", (Long)valid, (Long)valid, COLUMNS, (Long)valid, COLUMNS);
+}
+
+static void emit_col_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32_t nred) {
+  const Kernel *k = e->k;
+  Ranges par = ranges_in(k, e->f.par);
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  line(e, "const i64 chunk = u %% %lld, p = u / %lld;", (Long)t->chunks, (Long)t->chunks);
+  if (t->by_lanes) decompose(e, "p", &par, true);
+  else {
+    line(e, "const i64 block = p %% %lld, q = p / %lld;", (Long)t->colblocks, (Long)t->colblocks);
+    decompose(e, "q", &t->other, true);
+  }
+  const char *here = exists(e, t->by_lanes ? &par : &t->other);
+  if (here) open(e, "if (%s)", here);
+  line(e, "const i64 r1 = chunk * %lld + %lld < %lld ? chunk * %lld + %lld : %lld;", (Long)t->rows, (Long)t->rows, (Long)t->all_rows, (Long)t->rows,
+       (Long)t->rows, (Long)t->all_rows);
+  int64_t results = t->others * t->ncol;
+  if (t->by_lanes) {
+    values(e, par.n, 0);
+    lanes_begin(e, red, nred);
+    open(e, "for (i64 r = chunk * %lld; r < r1; r++)", (Long)t->rows);
+    line(e, "const i64 from = r %% %lld * %d, g = r / %lld;", (Long)t->laneblocks, LANE_BLOCK, (Long)t->laneblocks);
+    int64_t n = k->range[t->lane].valid;
+    line(e, "const i64 to = from + %d < %lld ? from + %d : %lld;", LANE_BLOCK, (Long)n, LANE_BLOCK, (Long)n);
+    decompose(e, "g", &t->outer, false);
+    values(e, e->nest.n - 1, 0);
+    Ranges none = {0};
+    lane_loops(e, &none, (uint32_t)t->lane, "from", "to", red, nred);
+    close(e);
+    for (uint32_t j = 0; j < nred; j++) {
+      const Ins *x = kernel_ins(k, red[j]);
+      line(e, "((%s *)buf[%u])[(%u + chunk) * %lld + p] = tree_%s_%s(a%u);", wide_of((DType)x->dtype), k->nbuf, (unsigned)(j * t->chunks), (Long)results,
+           red_word(x), type_of((DType)x->dtype), red[j]);
+    }
+  } else {
+    columns_here(e, t->col, "block");
+    values(e, t->other.n, 0);
+    columns_begin(e, 'a', true, red, nred);
+    open(e, "for (i64 r0 = chunk * %lld; r0 < r1; r0 += %d)", (Long)t->rows, ROWS);
+    columns_begin(e, 's', false, red, nred);
+    line(e, "const i64 r2 = r0 + %d < r1 ? r0 + %d : r1;", ROWS, ROWS);
+    open(e, "for (i64 r = r0; r < r2; r++)");
+    decompose(e, "r", &t->outer, false);
+    values(e, e->nest.n - 1, 0);
+    column_row(e, t->col, red, nred);
+    close(e);
+    columns_fold(e, red, nred);
+    close(e);
+    for (uint32_t j = 0; j < nred; j++)
+      line(e, "for (i64 j = 0; j < m; j++) ((%s *)buf[%u])[(%u + chunk) * %lld + q * %lld + c0 + j] = a%u[j];", wide_of((DType)kernel_ins(k, red[j])->dtype),
+           k->nbuf, (unsigned)(j * t->chunks), (Long)results, (Long)t->ncol, red[j]);
+  }
+  if (here) close(e);
+  close(e);
+}
+
+// Values and stores of a block of columns whose reductions stand in a….
+static void column_results(Emit *e, int col, const uint32_t *red, uint32_t nred) {
+  open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
+  if (col >= 0) line(e, "const i64 i%d = c0 + j;", col);
+  for (uint32_t j = 0; j < nred; j++) {
+    const char *t = type_of((DType)kernel_ins(e->k, red[j])->dtype);
+    line(e, "const %s v%u = (%s)a%u[j];", t, red[j], t, red[j]);
+    e->ready[e->depth][red[j]] = 1;
+  }
+  values(e, e->nest.n, UINT8_MAX);
+  stores(e, false);
+  close(e);
+}
+
+static void emit_col_results(Emit *e, const ColTiles *t, const uint32_t *red, uint32_t nred) {
+  const Kernel *k = e->k;
+  int64_t blocks = ceil_div(t->ncol, COLUMNS);
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  line(e, "const i64 block = u %% %lld, q = u / %lld;", (Long)blocks, (Long)blocks);
+  decompose(e, "q", &t->other, true);
+  columns_here(e, t->col, "block");
+  if (t->col >= 0) line(e, "const i64 n = %lld - c0 < %d ? %lld - c0 : %d;", (Long)t->ncol, COLUMNS, (Long)t->ncol, COLUMNS);
+  const char *here = exists(e, &t->other);
+  if (here) open(e, "if (%s)", here);
+  values(e, t->other.n, 0);
+  columns_begin(e, 'a', true, red, nred);
+  open(e, "for (i64 chunk = 0; chunk < %lld; chunk++)", (Long)t->chunks);
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(k, red[j]);
+    const char *w = wide_of((DType)x->dtype);
+    line(e, "const %s *const w%u = (const %s *)buf[%u] + (%u + chunk) * %lld + q * %lld%s;", w, red[j], w, k->nbuf, (unsigned)(j * t->chunks),
+         (Long)(t->others * t->ncol), (Long)t->ncol, t->col >= 0 ? " + c0" : "");
+    line(e, "for (i64 j = 0; j < m; j++) a%u[j] = %s(%s, a%u[j], w%u[j]);", red[j], red_macro(x), w, red[j], red[j]);
+  }
+  close(e);
+  column_results(e, t->col, red, nred);
+  if (t->col >= 0 && k->range[t->col].valid != t->ncol) {
+    open(e, "for (i64 i%d = c0 + m; i%d < c0 + n; i%d++)", t->col, t->col, t->col);
+    all_zeros(e, &(Ranges){0}, true);
+    close(e);
+  }
+  if (here) {
+    close_else(e);
+    if (t->col >= 0) open(e, "for (i64 i%d = c0; i%d < c0 + n; i%d++)", t->col, t->col, t->col);
+    all_zeros(e, &(Ranges){0}, true);
+    if (t->col >= 0) close(e);
+    close(e);
+  }
+  close(e);
+}
+
+// What the first stage needs (from: reduction operands) and the second (from: stores).
+static void stage_needs(Emit *e, int stage) {
+  uint8_t *cut = NEW_N(e->a, uint8_t, e->k->ins.n);
+  reset(e, e->need);
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    cut[v] = x->op == KI_reduce;
+    if (stage == 0 ? x->op == KI_reduce : is_store(x)) e->need[x->a] = 1;
+  }
+  close_over(e, e->need, cut);
+}
+
+static void emit_col(Emit *e, const char *symbol) {
+  const Kernel *k = e->k;
+  ColTiles t = col_tiles(k);
+  uint32_t *red = NEW_N(e->a, uint32_t, k->ins.n), nred = 0;
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (kernel_ins(k, v)->op == KI_reduce) red[nred++] = v;
+  Ranges par = ranges_in(k, e->f.par), one = {0};
+  stage_needs(e, 0);
+  if (t.by_lanes) one = (Ranges){1, {(uint32_t)t.lane}}, e->nest = joined(joined(par, t.outer), one);
+  else one = (Ranges){1, {(uint32_t)t.col}}, e->nest = joined(joined(t.other, t.outer), one);
+  begin(e, symbol, "");
+  if (t.units0) values(e, 0, 0), emit_col_terms(e, &t, red, nred);
+  close(e);
+  stage_needs(e, 1);
+  one = (Ranges){t.col >= 0, {(uint32_t)MAX(t.col, 0)}};
+  e->nest = joined(joined(t.other, one), ranges_in(k, e->f.red));
+  begin(e, symbol, "_combine");
+  if (t.units1) values(e, 0, 0), emit_col_results(e, &t, red, nred);
+  close(e);
+}
+
+// ---- scatter ---------------------------------------------------------------------------------------------------------------
+static const char *list_type(const ScatterTiles *t) { return t->wide ? "i64" : "i32"; }
+
+// One list of terms per destination, in order: first[key], next[term], -1 ends.
+static void emit_lists(Emit *e, const ScatterTiles *t) {
+  const Kernel *k = e->k;
+  int64_t keys = k->range[t->key].n;
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  decompose(e, "u", &t->batch, true);
+  line(e, "%s *const first = (%s *)buf[%u] + u * %lld, *const next = first + %lld;", list_type(t), list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
+  line(e, "for (i64 j = 0; j < %lld; j++) first[j] = -1;", (Long)keys);
+  const char *here = exists(e, &t->batch);
+  if (here) open(e, "if (%s)", here);
+  values(e, t->batch.n, 0);
+  open(e, "for (i64 t = %lld; t >= 0; t--)", (Long)t->terms - 1);
+  decompose(e, "t", &t->red, false);
+  values(e, e->nest.n, 0);
+  const char *index = operand(e, kernel_ins(k, t->reduce)->b);
+  open(e, "if ((uint64_t)(i64)%s < %lldull)", index, (Long)k->range[t->key].valid);
+  line(e, "next[t] = first[%s], first[%s] = (%s)t;", index, index, list_type(t));
+  close(e);
+  close(e);
+  if (here) close(e);
+  close(e);
+}
+
+// True when nothing happens to a destination without terms: every store adds the bare sum.
+static bool skips_empty(const Kernel *k, uint32_t reduce) {
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (kernel_ins(k, v)->op == KI_store || (kernel_ins(k, v)->op == KI_accumulate && kernel_ins(k, v)->a != reduce)) return false;
+  return kernel_ins(k, reduce)->what == RED_sum;
+}
+
+static void emit_destinations(Emit *e, const ScatterTiles *t) {
+  const Kernel *k = e->k;
+  const uint32_t *red = &t->reduce;
+  int64_t keys = k->range[t->key].n;
+  Ranges key = {1, {t->key}};
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  line(e, "const i64 block = u %% %lld, q = u / %lld;", (Long)t->keyblocks, (Long)t->keyblocks);
+  decompose(e, "q", &t->batch, true);
+  line(e, "const %s *const first = (const %s *)buf[%u] + q * %lld, *const next = first + %lld;", list_type(t), list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
+  line(e, "const i64 end = block * %lld + %lld < %lld ? block * %lld + %lld : %lld;", (Long)t->keyblock, (Long)t->keyblock, (Long)keys, (Long)t->keyblock, (Long)t->keyblock, (Long)keys);
+  open(e, "for (i64 i%u = block * %lld; i%u < end; i%u++)", t->key, (Long)t->keyblock, t->key, t->key);
+  Ranges rows = joined(t->batch, key);
+  const char *here = exists(e, &rows);
+  if (here) open(e, "if (%s)", here);
+  if (skips_empty(k, t->reduce)) line(e, "if (first[i%u] < 0) continue;", t->key);
+  uint32_t level = t->batch.n + 1;
+  values(e, level, 0);
+  for (uint32_t j = 0; j < t->other.n; j++) {
+    loop(e, t->other.at[j], false, false);
+    values(e, ++level, 0);
+  }
+  int64_t valid = t->col >= 0 ? k->range[t->col].valid : 1;
+  if (t->col >= 0) {
+    open(e, "for (i64 c0 = 0; c0 < %lld; c0 += %d)", (Long)valid, COLUMNS);
+    line(e, "const i64 m = %lld - c0 < %d ? %lld - c0 : %d;", (Long)valid, COLUMNS, (Long)valid, COLUMNS);
+  } else {
+    open(e, "%s", "");
+    line(e, "const i64 m = 1;");
+  }
+  columns_begin(e, 'a', true, red, 1);
+  columns_begin(e, 's', false, red, 1);
+  line(e, "i64 taken = 0;");
+  uint8_t *results = e->need;
+  e->need = NEW_N(e->a, uint8_t, k->ins.n);
+  stage_needs(e, 0);
+  open(e, "for (i64 t = first[i%u]; t >= 0; t = next[t])", t->key);
+  decompose(e, "t", &t->red, false);
+  values(e, e->nest.n - (t->col >= 0), 0);
+  column_row(e, t->col, red, 1);
+  open(e, "if (++taken %% %d == 0)", ROWS);
+  columns_fold(e, red, 1);
+  line(e, "for (i64 j = 0; j < m; j++) s%u[j] = %s;", t->reduce, nothing(e, kernel_ins(k, t->reduce), false));
+  close(e);
+  close(e);
+  columns_fold(e, red, 1);
+  e->need = results;
+  column_results(e, t->col, red, 1);
+  close(e);
+  for (uint32_t j = 0; j < t->other.n; j++) close(e);
+  all_zeros(e, &t->columns, false);
+  if (here) {
+    close_else(e);
+    all_zeros(e, &t->columns, true);
+    close(e);
+  }
+  close(e), close(e);
+}
+
+static void emit_scatter(Emit *e, const char *symbol) {
+  const Kernel *k = e->k;
+  ScatterTiles t = scatter_tiles(k, &e->f);
+  Ranges key = {1, {t.key}}, col = {t.col >= 0, {(uint32_t)MAX(t.col, 0)}};
+  reset(e, e->need);
+  e->need[kernel_ins(k, t.reduce)->b] = 1;
+  uint8_t *cut = NEW_N(e->a, uint8_t, k->ins.n);
+  close_over(e, e->need, cut);
+  e->nest = joined(t.batch, t.red);
+  begin(e, symbol, "");
+  if (t.batches) values(e, 0, 0), emit_lists(e, &t);
+  close(e);
+  e->nest = joined(joined(joined(t.batch, key), t.other), joined(t.red, col));
+  stage_needs(e, 1);
+  begin(e, symbol, "_combine");
+  if (t.batches && t.keyblocks) emit_destinations(e, &t);
+  close(e);
+}
+
+// ---- the whole ---------------------------------------------------------------------------------------------------------------
+void emit_c_prelude(Text *out) {
+  const char *texts[] = {kernel_math_text, philox_text};
+  for (size_t j = 0; j < COUNT(texts); j++)
+    for (const char *s = texts[j]; *s;) {
+      size_t n = strcspn(s, "\n") + 1;
+      if (strncmp(s, "#include", 8)) text_add(out, s, n);
+      s += n;
+    }
+}
+
+void emit_c(Text *out, const Kernel *k, const char *symbol) {
+  Arena *a = arena_create();
+  uint32_t n = k->ins.n;
+  Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
+  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.ready[0] = NEW_N(a, uint8_t, n);
+  switch (k->class) {
+    case LOOP_map: emit_map(&e, symbol); break;
+    case LOOP_row: emit_row(&e, symbol); break;
+    case LOOP_col: emit_col(&e, symbol); break;
+    case LOOP_scatter: emit_scatter(&e, symbol); break;
+    case LOOP_auto: case LOOP_COUNT: bug("a kernel without a class is emitted");
+  }
+  arena_destroy(a);
+}

@@ -1,0 +1,317 @@
+// kernel_math.h -- what generated kernels call. This text opens every generated C file (so: no includes), and the runtime
+// includes it where it needs the same bits.
+//
+// f32 functions are our own: branch-free, only + - * / and integer operations, so that loops over them vectorise and the
+// bits do not depend on the C library, the compiler or the CPU (contraction to fma is off). Errors at most 2 ulp over
+// the whole range, tested. f64 functions are the C library's.
+#ifndef MT_KERNEL_MATH_H
+#define MT_KERNEL_MATH_H
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+#define MT_FN static inline __attribute__((always_inline, unused))
+#define MT_INF_F32 __builtin_inff()
+#define MT_NAN_F32 __builtin_nanf("")
+
+MT_FN uint32_t bits_f32(float x) { uint32_t u; __builtin_memcpy(&u, &x, 4); return u; }
+MT_FN float f32_bits(uint32_t u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
+MT_FN uint64_t bits_f64(double x) { uint64_t u; __builtin_memcpy(&u, &x, 8); return u; }
+MT_FN double f64_bits(uint64_t u) { double x; __builtin_memcpy(&x, &u, 8); return x; }
+
+// ---- simple ones: div mod min max abs sqrt rsqrt floor ceil --------------------------------------------------------
+double fmod(double, double); float fmodf(float, float); double pow(double, double); double exp(double); double log(double);
+double tanh(double); double erf(double); double sin(double); double cos(double);
+
+MT_FN float div_f32(float a, float b) { return a / b; }
+MT_FN double div_f64(double a, double b) { return a / b; }
+MT_FN int32_t div_i32(int32_t a, int32_t b) {          // rounds down; by 0: 0
+  if (b == 0) return 0;
+  int64_t q = (int64_t)a / b, r = (int64_t)a % b;
+  return (int32_t)(q - (r != 0 && (r < 0) != (b < 0)));
+}
+MT_FN int64_t div_i64(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  int64_t q = a / b, r = a % b;
+  return q - (r != 0 && (r < 0) != (b < 0));
+}
+MT_FN float mod_f32(float a, float b) { float r = fmodf(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+MT_FN double mod_f64(double a, double b) { double r = fmod(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+MT_FN int32_t mod_i32(int32_t a, int32_t b) { return b == 0 ? 0 : (int32_t)((uint32_t)a - (uint32_t)div_i32(a, b) * (uint32_t)b); }
+MT_FN int64_t mod_i64(int64_t a, int64_t b) { return b == 0 ? 0 : (int64_t)((uint64_t)a - (uint64_t)div_i64(a, b) * (uint64_t)b); }
+MT_FN float max_f32(float a, float b) { return ((a >= b) | (a != a)) ? a : b; }
+MT_FN float min_f32(float a, float b) { return ((a <= b) | (a != a)) ? a : b; }
+MT_FN double max_f64(double a, double b) { return ((a >= b) | (a != a)) ? a : b; }
+MT_FN double min_f64(double a, double b) { return ((a <= b) | (a != a)) ? a : b; }
+MT_FN int32_t max_i32(int32_t a, int32_t b) { return a >= b ? a : b; }
+MT_FN int32_t min_i32(int32_t a, int32_t b) { return a <= b ? a : b; }
+MT_FN int64_t max_i64(int64_t a, int64_t b) { return a >= b ? a : b; }
+MT_FN int64_t min_i64(int64_t a, int64_t b) { return a <= b ? a : b; }
+MT_FN float abs_f32(float a) { return __builtin_fabsf(a); }
+MT_FN double abs_f64(double a) { return __builtin_fabs(a); }
+MT_FN int32_t abs_i32(int32_t a) { return a < 0 ? (int32_t)(0 - (uint32_t)a) : a; }
+MT_FN int64_t abs_i64(int64_t a) { return a < 0 ? (int64_t)(0 - (uint64_t)a) : a; }
+MT_FN float sqrt_f32(float a) { return __builtin_sqrtf(a); }
+MT_FN double sqrt_f64(double a) { return __builtin_sqrt(a); }
+MT_FN float rsqrt_f32(float a) { return 1.0f / __builtin_sqrtf(a); }
+MT_FN double rsqrt_f64(double a) { return 1.0 / __builtin_sqrt(a); }
+MT_FN float floor_f32(float a) { return __builtin_floorf(a); }
+MT_FN double floor_f64(double a) { return __builtin_floor(a); }
+MT_FN float ceil_f32(float a) { return __builtin_ceilf(a); }
+MT_FN double ceil_f64(double a) { return __builtin_ceil(a); }
+
+// ---- conversions ----------------------------------------------------------------------------------------------------
+// to integers: towards zero, held at the ends, NaN is 0
+MT_FN int32_t i32_f64(double x) { return x >= 0x1p31 ? 2147483647 : x <= -0x1p31 ? -2147483647 - 1 : x != x ? 0 : (int32_t)x; }
+MT_FN int32_t i32_f32(float x) { return x >= 0x1p31f ? 2147483647 : x <= -0x1p31f ? -2147483647 - 1 : x != x ? 0 : (int32_t)x; }
+MT_FN int64_t i64_f64(double x) { return x >= 0x1p63 ? 9223372036854775807 : x <= -0x1p63 ? -9223372036854775807 - 1 : x != x ? 0 : (int64_t)x; }
+MT_FN int64_t i64_f32(float x) { return x >= 0x1p63f ? 9223372036854775807 : x <= -0x1p63f ? -9223372036854775807 - 1 : x != x ? 0 : (int64_t)x; }
+#define MT_HOLD(lo, hi, x) ((x) < (lo) ? (lo) : (x) > (hi) ? (hi) : (x))
+MT_FN int32_t i32_i64(int64_t x) { return x > 2147483647 ? 2147483647 : x < -2147483647 - 1 ? -2147483647 - 1 : (int32_t)x; }
+
+MT_FN float f32_bf16(uint16_t b) { return f32_bits((uint32_t)b << 16); }
+MT_FN uint16_t bf16_f32(float x) {                     // to nearest, ties to even; NaN stays a quiet NaN
+  uint32_t u = bits_f32(x);
+  return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+MT_FN float f32_f16(uint16_t h) {
+  uint32_t sign = (uint32_t)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 0x3ffu;
+  float small = (float)(int32_t)m * 0x1p-24f;
+  uint32_t u = e == 31 ? 0x7f800000u | m << 13 : e ? (e + 112) << 23 | m << 13 : bits_f32(small);
+  return f32_bits(u | sign);
+}
+MT_FN uint16_t f16_f32(float x) {
+  uint32_t u = bits_f32(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+  uint32_t normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;
+  uint32_t small = bits_f32(f32_bits(a < 0x38800000u ? a : 0) + 0.5f) - 0x3f000000u;   // 0.5's unit is 2^-24
+  uint32_t r = a > 0x7f800000u ? 0x7e00u | (a >> 13 & 0x1ffu) : a >= 0x477ff000u ? 0x7c00u : a >= 0x38800000u ? normal : small;
+  return (uint16_t)(sign | r);
+}
+MT_FN float round_bf16(float x) { return f32_bf16(bf16_f32(x)); }
+MT_FN float round_f16(float x) { return f32_f16(f16_f32(x)); }
+
+// ---- exp log tanh erf: Cephes' polynomials (S. Moshier), erf's N. Juffa's ------------------------------------------
+MT_FN float exp_f32(float x) {                         // 2^n e^r, |r| <= ln 2 / 2
+  float c = x < -104.0f ? -104.0f : x;                 // a NaN passes
+  c = c > 89.0f ? 89.0f : c;
+  float t = c * 1.44269504f + 0x1.8p23f;               // rounds: the low bits of t are n
+  float n = t - 0x1.8p23f;
+  float r = c - n * 0.693359375f;
+  r = r - n * -2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  int32_t i = (int32_t)(bits_f32(t) - 0x4b400000u), h = i >> 1;         // in two factors: n is -150 to 128
+  return p * f32_bits((uint32_t)(h + 127) << 23) * f32_bits((uint32_t)(i - h + 127) << 23);
+}
+
+MT_FN float log_f32(float x) {                         // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2)
+  int32_t tiny = x < 0x1p-126f;
+  float y = tiny ? x * 0x1p23f : x;
+  uint32_t u = bits_f32(y);
+  int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
+  float f = f32_bits(u - ((uint32_t)k << 23)) - 1.0f, e = (float)(k - (tiny ? 23 : 0)), z = f * f;
+  float p = 7.0376836292e-2f;
+  p = p * f - 1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f - 1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f - 1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f - 2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  p = p * f * z;
+  p = p + e * -2.12194440e-4f;
+  p = p - 0.5f * z;
+  float r = f + p + e * 0.693359375f;
+  r = x == 0 ? -MT_INF_F32 : r;
+  r = x < 0 ? MT_NAN_F32 : r;
+  return x == MT_INF_F32 || x != x ? x : r;
+}
+
+MT_FN float tanh_f32(float x) {
+  float a = abs_f32(x), z = x * x;
+  float e = exp_f32(-2.0f * a), big = (1.0f - e) / (1.0f + e);
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  p = p * z * x + x;
+  return a < 0.625f ? p : __builtin_copysignf(big, x);
+}
+
+MT_FN float erf_f32(float x) {
+  float a = abs_f32(x) > 4.0f ? 4.0f : abs_f32(x), s = a * a;           // erf(4) is 1
+  float r = -1.72853470e-5f * a + 3.83197126e-4f;
+  float u = -3.88396438e-3f * a + 2.42546219e-2f;
+  r = r * s + u;
+  r = r * a - 1.06777877e-1f;
+  r = r * a - 6.34846687e-1f;
+  r = r * a - 1.28717512e-1f;
+  r = r * a - a;
+  float big = 1.0f - exp_f32(r);
+  float p = -5.96761703e-4f;
+  p = p * s + 4.99119423e-3f;
+  p = p * s - 2.67681349e-2f;
+  p = p * s + 1.12819925e-1f;
+  p = p * s - 3.76125336e-1f;
+  p = p * s + 1.28379166e-1f;
+  p = p * x + x;
+  return a <= 0.921875f ? p : __builtin_copysignf(big, x);
+}
+
+// ---- sin cos: x = q pi/2 + r in f64, exact enough for every float ------------------------------------------------------
+// 2/pi as a fixed-point number: word i holds bits 8i-24 to 8i+7 after the point (all shifted by bytes).
+static const uint32_t mt_two_over_pi[24] __attribute__((unused)) = {
+  0x000000a2, 0x0000a2f9, 0x00a2f983, 0xa2f9836e, 0xf9836e4e, 0x836e4e44, 0x6e4e4415, 0x4e441529,
+  0x441529fc, 0x1529fc27, 0x29fc2757, 0xfc2757d1, 0x2757d1f5, 0x57d1f534, 0xd1f534dd, 0xf534ddc0,
+  0x34ddc0db, 0xddc0db62, 0xc0db6295, 0xdb629599, 0x6295993c, 0x95993c43, 0x993c4390, 0x3c439041};
+
+MT_FN double reduce_f32(float x, int64_t *q) {
+  double d = (double)x, t = d * 0.63661977236758138 + 0x1.8p52, n = t - 0x1.8p52;
+  double r = d - n * 1.57079632673412561417e+00;       // pi/2 in parts of 33, 33 and 53 bits: exact for |n| < 2^20
+  r = r - n * 6.07710050630396597660e-11;
+  r = r - n * 2.02226624879595063154e-21;
+  int64_t near = (int64_t)bits_f64(t);
+  // From 2^20 on: mantissa times the 96 bits of 2/pi that matter (Payne and Hanek; as in ARM's optimized routines).
+  uint32_t u = bits_f32(x), m = ((u & 0xffffffu) | 0x800000u) << (u >> 23 & 7u), at = u >> 26 & 15u;
+  uint64_t p = (uint64_t)(uint32_t)(m * mt_two_over_pi[at]) << 32 | (uint64_t)m * mt_two_over_pi[at + 8] >> 32;
+  p += (uint64_t)m * mt_two_over_pi[at + 4];
+  int64_t k = (int64_t)((p + (1ull << 61)) >> 62);
+  double far = (double)(int64_t)(p - ((uint64_t)k << 62)) * 0x1.921fb54442d18p-62;    // pi/2 over 2^62
+  int32_t is_far = (u & 0x7fffffffu) >= 0x49800000u, negative = (int32_t)(u >> 31);
+  *q = is_far ? (negative ? -k : k) : near;
+  r = is_far ? (negative ? -far : far) : r;
+  return (u & 0x7f800000u) == 0x7f800000u ? (double)MT_NAN_F32 : r;     // no sine of infinity
+}
+
+MT_FN float circle_f32(double r, int64_t q) {          // sin(r + q pi/2), |r| <= pi/4
+  double z = r * r;
+  double s = -2.5052108385441719e-8;
+  s = s * z + 2.7557319223985893e-6;
+  s = s * z - 1.9841269841269841e-4;
+  s = s * z + 8.3333333333333333e-3;
+  s = s * z - 1.6666666666666667e-1;
+  s = s * z * r + r;
+  double c = 2.0876756987868099e-9;
+  c = c * z - 2.7557319223985888e-7;
+  c = c * z + 2.4801587301587302e-5;
+  c = c * z - 1.3888888888888889e-3;
+  c = c * z + 4.1666666666666664e-2;
+  c = c * z - 0.5;
+  c = c * z + 1.0;
+  double y = q & 1 ? c : s;
+  return (float)(q & 2 ? -y : y);
+}
+MT_FN float sin_f32(float x) { int64_t q; double r = reduce_f32(x, &q); return circle_f32(r, q); }
+MT_FN float cos_f32(float x) { int64_t q; double r = reduce_f32(x, &q); return circle_f32(r, q + 1); }
+
+// ---- pow: 2^(y log2 |x|) in f64, the sign and the corners of C ---------------------------------------------------------
+MT_FN float pow_f32(float x, float y) {
+  double a = (double)abs_f32(x);                       // subnormal floats are normal here
+  uint64_t u = bits_f64(a);
+  int64_t k = (int64_t)(u - 0x3fe6a09e667f3bcdull) >> 52;
+  double m = f64_bits(u - ((uint64_t)k << 52)), s = (m - 1.0) / (m + 1.0), z = s * s;
+  double l = 1.0 / 19;                                 // log m = 2 (s + s^3/3 + …), |s| <= 0.1716
+  l = l * z + 1.0 / 17;
+  l = l * z + 1.0 / 15;
+  l = l * z + 1.0 / 13;
+  l = l * z + 1.0 / 11;
+  l = l * z + 1.0 / 9;
+  l = l * z + 1.0 / 7;
+  l = l * z + 1.0 / 5;
+  l = l * z + 1.0 / 3;
+  l = (l * z * s + s) * 2.8853900817779268 + (double)(int32_t)k;
+  l = a == 0 ? -(double)MT_INF_F32 : a > 0x1p200 ? (double)MT_INF_F32 : l;
+  double e = (double)y * l;
+  e = e < -300.0 ? -300.0 : e;                         // a NaN passes
+  e = e > 300.0 ? 300.0 : e;
+  double t = e + 0x1.8p52, n = t - 0x1.8p52, r = (e - n) * 0.69314718055994531;
+  double p = 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  float v = (float)(p * f64_bits((bits_f64(t) - 0x4338000000000000ull + 1023) << 52));
+  float ya = abs_f32(y), half = ya * 0.5f;
+  int32_t whole = ya >= 0x1p23f || floor_f32(ya) == ya, odd = ya < 0x1p24f && whole && floor_f32(half) != half;
+  v = x < 0 && !whole && ya < MT_INF_F32 && x > -MT_INF_F32 ? MT_NAN_F32 : v;
+  v = (int32_t)(bits_f32(x) >> 31) & odd ? -v : v;
+  v = x != x || y != y ? x + y : v;
+  v = abs_f32(x) == 1.0f && ya == MT_INF_F32 ? 1.0f : v;
+  return y == 0 || x == 1.0f ? 1.0f : v;
+}
+
+// ---- f64: the C library ----------------------------------------------------------------------------------------------
+MT_FN double exp_f64(double x) { return exp(x); }
+MT_FN double log_f64(double x) { return log(x); }
+MT_FN double tanh_f64(double x) { return tanh(x); }
+MT_FN double erf_f64(double x) { return erf(x); }
+MT_FN double sin_f64(double x) { return sin(x); }
+MT_FN double cos_f64(double x) { return cos(x); }
+MT_FN double pow_f64(double x, double y) { return pow(x, y); }
+
+// ---- reductions: 16 lanes, element i in lane i % 16, then a tree ------------------------------------------------------
+// Up to 1024 elements are added up in their own format, 64 to a lane, then in f64: the error of a long sum is that of a
+// short one. t has room for the next multiple of 16.
+typedef float f32;
+typedef double f64;
+typedef int32_t i32;
+typedef int64_t i64;
+enum { MT_LANES = 16, MT_BLOCK = 1024 };
+#define MT_SUM(W, a, b) ((a) + (b))
+#define MT_MAX(W, a, b) max_##W(a, b)
+#define MT_MIN(W, a, b) min_##W(a, b)
+#define MT_REDUCTION(word, OP, T, W, none) \
+  MT_FN void lanes_##word##_##T(W *acc, T *t, i64 n) { \
+    T a[MT_LANES]; \
+    for (i64 i = n; i & (MT_LANES - 1); i++) t[i] = none; \
+    for (int l = 0; l < MT_LANES; l++) a[l] = none; \
+    for (i64 i = 0; i < n; i += MT_LANES) \
+      for (int l = 0; l < MT_LANES; l++) a[l] = OP(T, a[l], t[i + l]); \
+    for (int l = 0; l < MT_LANES; l++) acc[l] = OP(W, acc[l], (W)a[l]); \
+  } \
+  MT_FN W tree_##word##_##T(const W *acc) { \
+    W a[MT_LANES]; \
+    for (int l = 0; l < MT_LANES; l++) a[l] = acc[l]; \
+    for (int h = MT_LANES / 2; h; h /= 2) \
+      for (int l = 0; l < h; l++) a[l] = OP(W, a[l], a[l + h]); \
+    return a[0]; \
+  }
+MT_REDUCTION(sum, MT_SUM, f32, f64, 0)
+MT_REDUCTION(sum, MT_SUM, f64, f64, 0)
+MT_REDUCTION(sum, MT_SUM, i32, i64, 0)
+MT_REDUCTION(sum, MT_SUM, i64, i64, 0)
+MT_REDUCTION(max, MT_MAX, f32, f64, -MT_INF_F32)
+MT_REDUCTION(max, MT_MAX, f64, f64, -MT_INF_F32)
+MT_REDUCTION(max, MT_MAX, i32, i64, (-2147483647 - 1))
+MT_REDUCTION(max, MT_MAX, i64, i64, (-9223372036854775807 - 1))
+MT_REDUCTION(min, MT_MIN, f32, f64, MT_INF_F32)
+MT_REDUCTION(min, MT_MIN, f64, f64, MT_INF_F32)
+MT_REDUCTION(min, MT_MIN, i32, i64, 2147483647)
+MT_REDUCTION(min, MT_MIN, i64, i64, 9223372036854775807)
+
+// Loops whose iterations touch different elements (the compiler cannot know).
+#if defined(__clang__)
+#define MT_FREE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MT_FREE _Pragma("GCC ivdep")
+#endif
+#endif
