@@ -1,6 +1,7 @@
 // interp_ops.c -- every op on every rank, in its plainest form. Results come in as zeros; what is written here is
 // rounded and its padding zeroed by the caller.
 #include "compiler/local.h"
+#include "runtime/philox.h"
 #include <math.h>
 #include <string.h>
 
@@ -217,6 +218,29 @@ static void run_const(const Ctx *c) {
 static void run_index(const Ctx *c) {
   const Order *o = order(c, result(c), 0);
   for (int64_t p = 0; p < o->n; p++) ((int64_t *)result(c)->rank[c->rank])[p] = order_global(o, p);
+}
+
+// Key: the seed; counter: step, hash of the op's path, number of the entry: row-major over the dims' extents in the type's
+// order, but the dim of samples first, counted in the step. So it depends on no mesh and no microbatch size.
+static void run_random(const Ctx *c) {
+  Local *out = result(c);
+  int64_t step = *(int64_t *)cells(c, 0), sample = *(int64_t *)cells(c, 1);
+  uint32_t hash = (uint32_t)hash_bytes(c->at->path, strlen(c->at->path), 0);
+  uint64_t weight[MAX_DIMS], rows = 1;
+  const Order *o[MAX_DIMS];
+  int nd = out->type.ndim, batch = -1;
+  for (int i = nd; i-- > 0;) {
+    const Dim *d = dim_of(c->m, out->type.dim[i]);
+    o[i] = order(c, out, i), weight[i] = rows;
+    if (d->sample && batch < 0) batch = i;
+    else rows *= (uint64_t)d->extent;
+  }
+  if (batch >= 0) weight[batch] = rows;
+  for (int64_t k = 0; k < out->count; k++) {
+    uint64_t number = batch >= 0 ? (uint64_t)sample * rows : 0;
+    for (int i = 0; i < nd; i++) number += (uint64_t)order_global(o[i], k / out->stride[i] % out->n[i]) * weight[i];
+    ((double *)out->rank[c->rank])[k] = (double)philox_uniform(c->it->seed, (uint32_t)step, hash, number);
+  }
 }
 
 // ---- reductions ---------------------------------------------------------------------------------------------------
@@ -553,6 +577,7 @@ static bool run_on_rank(const Ctx *c) {
   case OP_const: return run_const(c), true;
   case OP_index: return run_index(c), true;
   case OP_read:  return complete(c, result(c), local_move(c->it, result(c), c->rank, operand(c, 0), c->rank, MOVE_copy));
+  case OP_random: return run_random(c), true;
   case OP_select: return run_select(c), true;
   case OP_cast: return run_cast(c), true;
   case OP_dot: return run_dot(c), true;

@@ -59,7 +59,7 @@ typedef struct {                             // which fields count is the op's r
   double  num;                               // const: the value · shift: the fill
   int64_t at;                                // slice, unslice: first entry · shift: by · cumsum: 1 = from the end
   VarId   var;
-  Str     path;                              // random: the op's source path, hashed into the counter
+  Str     path;                              // random: the op's source path; the low 32 bits of hash_bytes(path, 0) are in the counter
   uint8_t ndims, nto, nargs, axes;           // axes: mask of mesh axes
   DimId   dims[MAX_DIMS];                    // the dims in brackets
   DimId   to[MAX_DIMS];                      // the dims after the arrow

@@ -105,6 +105,8 @@ static const Case cases[] = {
   {OP_reshard, "", {"f64[b|dp, seq|cp, d|tp]"}, "f64[b|tp, seq, d|cp]"},
   {OP_reshard, "", {"f64[b|dp, v|tp] max(cp)"}, "f64[b, v|tp]"},
   {OP_reshard, "", {"i32[e]"}, "i32[e|dp+tp]"},
+  {OP_random, "path=h.0.drop", {"i64", "i64"}, "f32[b|dp, seq|cp, d]"},
+  {OP_random, "path=h.0.drop", {"i64", "i64"}, "f32[h|tp, b|dp, seq|cp, kseq]"},
 };
 
 static double *outcome(const Case *k, int mesh, uint64_t seed, int64_t *count, Arena *keep) {

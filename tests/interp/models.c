@@ -13,7 +13,7 @@ enum { STEPS = 2, MAX_OPTIONS = 40, MAX_FEEDS = 4 };
 
 typedef struct {
   const char *model, *config;                           // -D …, blank between
-  int ctx, vocab, samples;                              // samples of a microbatch over all ranks; a step has two
+  int ctx, vocab, samples;                              // samples of half a step
   const char *mesh[8];
 } Row;
 
@@ -43,7 +43,7 @@ static int ways(const char *mesh, const char *axis) {
   return at ? at[3] - '0' : 1;
 }
 
-static Module *compiled(Arena *a, const Row *row, const char *folder, const char *mesh, const char *drop) {
+static Module *compiled(Arena *a, const Row *row, const char *folder, const char *mesh, int parts) {
   Intern *in = intern_create(a);
   Diag *d = NEW(a, Diag);
   diag_init(d, a);
@@ -54,10 +54,9 @@ static Module *compiled(Arena *a, const Row *row, const char *folder, const char
   static const char *const set[] = {"precision.compute=f64", "precision.params=f64", "precision.grads=f64", "train.steps=9", "train.clip=0.5",
                                     "train.optimizer.lr=0.01", "train.schedule.warmup=0", "train.schedule.min=0"};
   for (size_t i = 0; i < COUNT(set); i++) option(o, &n, OVERRIDE_set, set[i]);
-  int micro = row->samples / ways(mesh, "dp=") / ways(mesh, "ep=");
+  int micro = row->samples / parts / ways(mesh, "dp=") / ways(mesh, "ep=");
   option(o, &n, OVERRIDE_set, arena_printf(a, "train.micro_batch=%d", micro));
   option(o, &n, OVERRIDE_set, arena_printf(a, "train.global_batch=%d", 2 * row->samples));
-  if (drop) option(o, &n, OVERRIDE_config, drop);
   if (*mesh) option(o, &n, OVERRIDE_mesh, mesh);
   Status status = 0;
   Program *p = sema(a, in, d, arena_printf(a, "%s/%s.mt", folder, row->model), o, n, &status);
@@ -89,10 +88,11 @@ static void copy_vars(Outcome *r, VarKind kind, double **to) {
 }
 static void keep_grads(void *arg) { copy_vars(arg, VAR_grad, ((Outcome *)arg)->grad); }
 
-static Outcome train(const Row *row, const char *folder, const char *mesh, const char *drop) {
+// parts: microbatches of half a step
+static Outcome train(const Row *row, const char *folder, const char *mesh, int parts) {
   Outcome r = {.arena = arena_create()};
   Arena *a = r.arena;
-  r.m = compiled(a, row, folder, mesh, drop), r.it = interp_create(a, r.m);
+  r.m = compiled(a, row, folder, mesh, parts), r.it = interp_create(a, r.m);
   r.grad = NEW_N(a, double *, r.m->var.n), r.param = NEW_N(a, double *, r.m->var.n);
   for (VarId v = 1; v < r.m->var.n; v++) {
     const Var *var = &r.m->var.at[v];
@@ -111,7 +111,7 @@ static Outcome train(const Row *row, const char *folder, const char *mesh, const
     StepLog log;
     for (uint32_t i = 0; i < f->arg.n; i++) {
       const Value *v = &f->val.at[f->arg.at[i]];
-      int64_t n = 2 * interp_count(r.m, v->type);
+      int64_t n = 2 * parts * interp_count(r.m, v->type);
       double *x = NEW_N(a, double, n);
       uint64_t seed = seed_of(v->name, (uint64_t)s);
       for (int64_t k = 0; k < n; k++) x[k] = input(row, v->name, k, n, &seed);
@@ -156,9 +156,9 @@ static void compare(const Row *row, const char *mesh, const Outcome *one, const 
 static void models_test(void **state) {
   const char *folder = *state;
   for (size_t i = 0; i < COUNT(rows); i++) {
-    Outcome one = train(&rows[i], folder, "", 0);
+    Outcome one = train(&rows[i], folder, "", 1);
     for (const char *const *mesh = rows[i].mesh; mesh < rows[i].mesh + COUNT(rows[i].mesh) && *mesh; mesh++) {
-      Outcome all = train(&rows[i], folder, *mesh, 0);
+      Outcome all = train(&rows[i], folder, *mesh, 1);
       compare(&rows[i], *mesh, &one, &all);
       arena_destroy(all.arena);
     }
@@ -166,8 +166,24 @@ static void models_test(void **state) {
   }
 }
 
+// dropout is drawn by sample and position: the same on every mesh and for every grouping of a step's samples
+static void dropout_test(void **state) {
+  static const Row row = {"gpt2", "hidden=24 layers=2 nheads=4 ctx=8 maxpos=9 nvocab=37 pdrop=0.3", 8, 37, 4, {0}};
+  Outcome one = train(&row, *state, "", 1), plain = train(&(Row){row.model, "hidden=24 layers=2 nheads=4 ctx=8 maxpos=9 nvocab=37 pdrop=0", 8, 37, 4, {0}}, *state, "", 1);
+  assert_true(fabs(one.output[0][0] - plain.output[0][0]) > 1e-4);
+  for (int parts = 1; parts <= 4; parts *= 2)
+    for (int mesh = 0; mesh < 4; mesh++) {
+      static const char *const names[] = {"", "dp=2", "cp=2", "cp=2,tp=2"};
+      if (mesh == 1 && parts == 4) continue;
+      Outcome all = train(&row, *state, names[mesh], parts);
+      compare(&row, names[mesh], &one, &all);
+      arena_destroy(all.arena);
+    }
+  arena_destroy(one.arena), arena_destroy(plain.arena);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) return 64;
-  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(models_test, argv[1])};
+  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(models_test, argv[1]), cmocka_unit_test_prestate(dropout_test, argv[1])};
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -1,5 +1,6 @@
 // Every op on one rank against its definition, written with the entries' coordinates, for extents of 0, 1 and primes.
 // Operand k's entry at (i, j, l) is hash(k, i, j, l) in [-2, 2); a dim that an operand lacks has coordinate 0.
+#include "runtime/philox.h"
 #include "tests/interp/world.h"
 #include <math.h>
 #include <setjmp.h>
@@ -275,7 +276,32 @@ static void padding_test(void **state) {
   world_end(&w);
 }
 
+// the draws are philox's own; samples 2 and 3 drawn as a second microbatch are those of one of four; another step, path or
+// seed gives others
+static void random_test(void **state) {
+  (void)state;
+  double four[4 * 3], two[2 * 3], other[2 * 3];
+  for (int k = 0; k < 5; k++) {
+    World w = world("", k ? "b 2 sample, d 3:4" : "b 4 sample, d 3:4");
+    begin(&w, "f");
+    ValId in[] = {arg(&w, "i64"), arg(&w, "i64")};
+    ir_return(w.b.fn, opt(&w, OP_random, k == 3 ? "path=h.1" : "path=h.0", "f32[d, b]", in, 2), "y");
+    Interp *it = interp_create(w.arena, w.m);
+    interp_seed(it, k == 4 ? 43 : 42);
+    double step = k == 2 ? 8 : 7, sample = k ? 2 : 0, *out = !k ? four : k == 1 ? two : other;
+    assert_true(interp_run(it, w.b.fn, (const double *const[]){&step, &sample}, &out));
+    for (int i = 0; i < 6 && k == 1; i++) assert_true(two[i] == four[i / 2 * 4 + 2 + i % 2] && two[i] >= 0 && two[i] < 1);
+    int same = 0;
+    for (int i = 0; i < 6 && k > 1; i++) same += two[i] == other[i];
+    assert_int_equal(same, 0);
+    world_end(&w);
+  }
+  uint32_t hash = (uint32_t)hash_bytes("h.0", 3, 0);
+  for (uint64_t i = 0; i < 12; i++) assert_true(four[i] == (double)philox_uniform(42, 7, hash, i % 4 * 3 + i / 4));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ops_test), cmocka_unit_test(unstack_test), cmocka_unit_test(state_test), cmocka_unit_test(padding_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ops_test), cmocka_unit_test(unstack_test), cmocka_unit_test(state_test), cmocka_unit_test(padding_test),
+                                     cmocka_unit_test(random_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
