@@ -48,7 +48,7 @@ static const Option interp_rows[] = {
   MODEL_ROWS,
   OPTION(Settings, interp.init, 0, "init", "FILE", "initial parameters (safetensors)"),
   OPTION(Settings, interp.batches, 0, "batches", "FILE", "inputs by name: [steps, microbatches, batch, …]"),
-  OPTION(Settings, interp.steps, 0, "steps", "N", "steps to run (default: all of the file)"),
+  OPTION(Settings, interp.steps, 0, "steps", "N", "steps to run (default: train.steps)"),
   OPTION(Settings, interp.grads, 0, "grads", "FILE", "write the first step's gradients"),
   OPTION(Settings, interp.final, 0, "final", "FILE", "write the parameters after the last step"),
   OPTION(Settings, interp.log_json, 0, "log-json", "FILE", "a line of JSON per step"),
