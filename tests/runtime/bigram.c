@@ -108,7 +108,7 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   uint32_t d = value(p, "dlogits", MEM_activations, rows * b->size, T), row = value(p, "rowloss", MEM_activations, rows, DT_f64);
   uint32_t logits = value(p, "logits", MEM_outputs, rows * b->size, T), work = value(p, "work", MEM_workspace, b->size + 8, DT_f64);
 
-  PlanVar v = {plan_str(p, "wte.weight"), PVAR_param, T, 2, {vocab, embed}, {0, 1}, wte, 0, at_param, PINIT_normal, 0, 0.5, true};
+  PlanVar v = {plan_str(p, "wte.weight"), PVAR_param, T, 2, {vocab, embed}, {0, 1}, wte, 0, at_param, PINIT_normal, 0.5, 0, true};
   vec_push(a, &p->var, v);
   v.name = plan_str(p, "head.{embed}.weight"), v.buffer = head;      // one tensor for each entry of embed
   vec_push(a, &p->var, v);

@@ -1,0 +1,46 @@
+// dev.h -- one device: its memory, its kernels, its streams. dev_cpu.c is the one there is.
+//
+// Cells are queued; each stream runs its own instructions of them in order and meets the others at events only. Between
+// dev_sync and the next dev_cell all is still, and the host may read and write the device's memory.
+#ifndef MT_DEV_H
+#define MT_DEV_H
+#include "runtime/plan.h"
+#include "runtime/work.h"
+
+typedef struct Dev Dev;
+
+typedef struct {
+  int  threads;                              // CPU: threads that compute, 1 and more
+  bool times;                                // measure each instruction: dev_time
+  int64_t spans;                             // keep so many timed instructions: dev_span
+} DevOptions;
+
+enum { DEV_SETS = 8 };
+typedef struct { uint32_t slot; uint64_t bits; } DevSet;          // a scalar that the host writes: 1 + index of its slot
+typedef struct {
+  uint32_t fn;
+  bool first;                                // instructions of WHEN_first run, those of WHEN_later do not; else the other way
+  int64_t microbatch;                        // handed to the feed
+  uint32_t nset; DevSet set[DEV_SETS];       // written before the cell's first instruction on the compute stream
+} DevCell;
+
+// Puts the values of one input for one microbatch at `to`. Called on the input's stream.
+typedef Status DevFeed(void *with, uint32_t input, int64_t microbatch, void *to);
+
+Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **d);  // memory (zeroed), kernels, libraries, threads
+void   dev_close(Dev *d);                                         // 0 is allowed
+Str    dev_name(const Dev *d);                                    // for the start block: "2 threads, OpenBLAS 0.3.21 Zen"
+void   dev_feed(Dev *d, DevFeed *feed, void *with);               // from the next cell on
+void   dev_cell(Dev *d, const DevCell *c);                        // waits while the queue is full
+Status dev_sync(Dev *d);                                          // all queued cells are done; the first failure of the feed
+void  *dev_at(Dev *d, PlanArg at);                                // host address of a byte of a buffer
+void  *dev_slot(Dev *d, uint32_t slot);                           // of a scalar's 8 bytes; slot: 1 + index
+Work  *dev_work(Dev *d);                                          // its workers, for the host while all is still
+
+// ---- measurements -----------------------------------------------------------------------------------------------------
+typedef struct { int64_t runs; double seconds; } DevTime;
+DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins);        // since dev_open or dev_time_reset
+void    dev_time_reset(Dev *d);
+typedef struct { uint32_t fn, ins; int64_t microbatch; double begin, end; } DevSpan;  // now_seconds
+const DevSpan *dev_spans(const Dev *d, PlanStream s, int64_t *n);
+#endif

@@ -1,0 +1,143 @@
+// exec.c -- see exec.h.
+#include "runtime/exec.h"
+#include <math.h>
+
+enum { SKIPS_IN_A_ROW = 10 };
+
+// ---- scalars ----------------------------------------------------------------------------------------------------------
+static void set_int(DevCell *c, uint32_t slot, int64_t v) {
+  if (!slot) return;
+  memcpy(&c->set[c->nset].bits, &v, 8), c->set[c->nset++].slot = slot;
+}
+static void set_real(DevCell *c, uint32_t slot, double v) {
+  if (!slot) return;
+  memcpy(&c->set[c->nset].bits, &v, 8), c->set[c->nset++].slot = slot;
+}
+
+static double read_slot(const Exec *x, uint32_t slot, double otherwise) { // all is still
+  double v = otherwise;
+  if (slot) memcpy(&v, dev_slot(x->dev, slot), 8);
+  return v;
+}
+
+static bool denominator_zero(const Exec *x) {
+  const Plan *p = x->plan;
+  for (uint32_t i = 0; i < p->slot.n; i++)
+    if (!strncmp(p->slot.at[i].name, "$den", 4) && read_slot(x, i + 1, 1) == 0) return true;
+  return false;
+}
+
+static void read_outputs(const Exec *x, StepResult *r) {
+  for (uint32_t i = 0; i < x->nout; i++) r->out[i] = read_slot(x, x->plan->output.at[x->out[i]].slot, 0);
+}
+
+// ---- opening ------------------------------------------------------------------------------------------------------------
+static Status open_schedule(Exec *x) {
+  const Plan *p = x->plan;
+  ScheduleArg arg[16];
+  size_t n = 0;
+  Text why;
+  text_init(&why, p->arena);
+  for (; n < p->schedule.num.n && n < COUNT(arg); n++)
+    arg[n] = (ScheduleArg){p->schedule.num.at[n].name, p->schedule.num.at[n].value, p->schedule.num.at[n].word};
+  const char *kind = p->schedule.word ? p->schedule.word : "constant";
+  if (!schedule_make(&x->schedule, kind, arg, n, plan_num(&p->optimizer, "lr", 0), p->steps, &why))
+    return fail(EXIT_INPUT, "the plan's schedule: %s", why.s);
+  return 0;
+}
+
+Status exec_init(Exec *x, const Plan *p, Dev *d) {
+  *x = (Exec){.plan = p, .dev = d};
+  x->beta1 = plan_num(&p->optimizer, "beta1", 0.9), x->beta2 = plan_num(&p->optimizer, "beta2", 0.999);
+  x->slot.step = plan_find_slot(p, "$step"), x->slot.sample = plan_find_slot(p, "$sample"), x->slot.lr = plan_find_slot(p, "$lr");
+  x->slot.bc1 = plan_find_slot(p, "$bc1"), x->slot.bc2 = plan_find_slot(p, "$bc2"), x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
+  x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok");
+  for (uint32_t i = 0; i < p->output.n; i++) {
+    if (!p->output.at[i].slot) continue;
+    if (x->nout == EXEC_OUTPUTS) return fail(EXIT_INPUT, "the plan has more than %d scalar outputs", EXEC_OUTPUTS);
+    x->out[x->nout++] = i;
+  }
+  return p->cell.n ? open_schedule(x) : 0;
+}
+
+static int64_t samples_of(const Plan *p) {                 // in a microbatch
+  return p->input.n > 1 ? p->dim.at[p->input.at[1].dim[0]].extent : 1;
+}
+
+// One function for microbatch j of n
+static void run(Exec *x, uint32_t fn, int64_t j, int64_t n) {
+  DevCell c = {.fn = fn, .first = j == 0, .microbatch = j};
+  set_int(&c, x->slot.step, x->step), set_int(&c, x->slot.sample, j * samples_of(x->plan));
+  set_real(&c, x->slot.inv_micro, 1 / (double)n);
+  dev_cell(x->dev, &c);
+}
+
+Status exec_refresh(Exec *x) {
+  uint32_t fn = plan_find_fn(x->plan, "refresh");
+  if (fn) run(x, fn, 0, 1);
+  return dev_sync(x->dev);
+}
+
+// ---- a step -------------------------------------------------------------------------------------------------------------
+Status exec_backward(Exec *x, StepResult *r) {
+  const Plan *p = x->plan;
+  double begin = now_seconds();
+  *r = (StepResult){.step = x->step, .lr = schedule_lr(&x->schedule, x->update), .grad_norm = NAN};
+  for (uint32_t i = 0; i + 1 < p->cell.n; i++) run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
+  TRY(dev_sync(x->dev));
+  read_outputs(x, r);
+  r->empty = denominator_zero(x);
+  r->seconds = now_seconds() - begin;
+  return 0;
+}
+
+static Status run_update(Exec *x, StepResult *r) {
+  double t = (double)x->update + 1;
+  DevCell c = {.fn = x->plan->cell.at[x->plan->cell.n - 1].fn, .first = true};
+  set_int(&c, x->slot.step, x->step), set_real(&c, x->slot.lr, r->lr);
+  set_real(&c, x->slot.bc1, 1 - pow(x->beta1, t)), set_real(&c, x->slot.bc2, 1 - pow(x->beta2, t));
+  dev_cell(x->dev, &c);
+  TRY(dev_sync(x->dev));
+  r->grad_norm = read_slot(x, x->slot.grad_norm, NAN);
+  r->updated = read_slot(x, x->slot.ok, 1) != 0;
+  return 0;
+}
+
+Status exec_update(Exec *x, StepResult *r) {
+  double begin = now_seconds();
+  if (!r->empty) TRY(run_update(x, r));
+  x->step++;
+  r->seconds += now_seconds() - begin;
+  if (r->updated) {
+    x->update++, x->in_a_row = 0;
+    return 0;
+  }
+  x->skipped++, x->empty += r->empty, x->in_a_row++;
+  return 0;
+}
+
+Status exec_check(const Exec *x, const StepResult *r) {
+  if (x->in_a_row < SKIPS_IN_A_ROW) return 0;
+  return fail(EXIT_INPUT, "step %lld: no update in %d steps in a row (%s), training stops", (long long)r->step, SKIPS_IN_A_ROW,
+              r->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite");
+}
+
+Status exec_eval(Exec *x, int64_t n, StepResult *r) {
+  uint32_t prologue = plan_find_fn(x->plan, "prologue"), eval = plan_find_fn(x->plan, "eval");
+  double begin = now_seconds();
+  *r = (StepResult){.step = x->step};
+  if (!eval) return fail(EXIT_INPUT, "the plan has no function eval");
+  for (int64_t j = 0; prologue && j < n; j++) run(x, prologue, j, n);
+  for (int64_t j = 0; j < n; j++) run(x, eval, j, n);
+  TRY(dev_sync(x->dev));
+  read_outputs(x, r);
+  r->seconds = now_seconds() - begin;
+  return 0;
+}
+
+Status exec_logits(Exec *x) {
+  uint32_t fn = plan_find_fn(x->plan, "logits");
+  if (!fn) return fail(EXIT_INPUT, "the plan has no function logits: the model returns no logits");
+  run(x, fn, 0, 1);
+  return dev_sync(x->dev);
+}

@@ -1,0 +1,42 @@
+// exec.h -- training steps on a device: cells in order, the scalars that the host writes, what came out.
+//
+// A step: $step, then for every microbatch its number of the first sample, `prologue`; then for every microbatch `micro`;
+// then lr and the bias corrections for n updates so far, `update`. n counts updates that were applied. A step whose
+// denominator is 0 makes no update; one whose gradient is not finite makes none either ($ok).
+#ifndef MT_EXEC_H
+#define MT_EXEC_H
+#include "runtime/dev.h"
+#include "runtime/schedule.h"
+
+enum { EXEC_OUTPUTS = 32 };                  // scalar outputs of a model
+
+typedef struct {
+  int64_t step;                              // its number, from 0
+  double out[EXEC_OUTPUTS];                  // scalar outputs in the order of Exec.out
+  double grad_norm, lr;                      // before clipping; that this step used
+  bool updated, empty;                       // empty: a denominator was 0
+  double seconds;
+} StepResult;
+
+typedef struct Exec {
+  const Plan *plan;
+  Dev *dev;
+  Schedule schedule;
+  double beta1, beta2;
+  int64_t step, update;                      // steps and updates done: what a checkpoint holds
+  int64_t skipped, empty, in_a_row;          // steps without an update since start; of them with a denominator of 0
+  uint32_t nout; uint32_t out[EXEC_OUTPUTS]; // indexes of the scalar outputs in Plan.output
+  struct { uint32_t step, sample, lr, bc1, bc2, inv_micro, grad_norm, ok; } slot;   // 0: the plan has none
+} Exec;
+
+Status exec_init(Exec *x, const Plan *p, Dev *d);                 // the caller fills variables, then exec_refresh
+Status exec_refresh(Exec *x);                                     // compute copies from masters
+// One step in two halves; the feed gives the inputs of microbatches 0 … Plan.microbatches-1. After the first half the
+// gradients are there, summed and not clipped.
+Status exec_backward(Exec *x, StepResult *r);
+Status exec_update(Exec *x, StepResult *r);
+Status exec_check(const Exec *x, const StepResult *r);            // EXIT_INPUT after 10 steps in a row without an update
+// Loss and other scalar outputs over n microbatches, no gradient. r: out and seconds.
+Status exec_eval(Exec *x, int64_t n, StepResult *r);
+Status exec_logits(Exec *x);                                      // the function `logits` on microbatch 0
+#endif

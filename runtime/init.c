@@ -1,0 +1,59 @@
+// init.c -- see init.h.
+#include "runtime/init.h"
+#include "runtime/philox.h"
+
+typedef struct {
+  const Storage *s;
+  PlanInit init;
+  float a, b;
+  uint64_t seed;
+  uint32_t hash;
+  char *storage;
+  int64_t row;                               // stored entries of the last dim
+} Fill;
+
+uint32_t init_hash(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
+
+static float draw(const Fill *f, uint64_t i) {
+  switch (f->init) {
+    case PINIT_ones: return 1;
+    case PINIT_normal: return f->a * philox_normal(f->seed, 0, f->hash, i);
+    case PINIT_uniform: return f->a + (f->b - f->a) * philox_uniform(f->seed, 0, f->hash, i);
+    case PINIT_zeros: case PINIT_COUNT: break;
+  }
+  return 0;
+}
+
+// The number of the first entry of a row of the storage, or -1 for a row of padding.
+static int64_t row_number(const Storage *s, int64_t row) {
+  int64_t number = 0, step = 1;
+  for (int i = s->ndim - 1; i-- > 0;) {
+    int64_t k = row % s->dim[i].size;
+    if (k >= s->dim[i].extent) return -1;
+    row /= s->dim[i].size, number += k * step, step *= s->dim[i].extent;
+  }
+  return s->ndim ? number * s->dim[s->ndim - 1].extent : number;
+}
+
+static void fill_task(void *with, int64_t lo, int64_t hi, int worker) {
+  const Fill *f = with;
+  (void)worker;
+  size_t width = dtype_bytes(f->s->dtype);
+  int64_t valid = f->s->ndim ? f->s->dim[f->s->ndim - 1].extent : 1;
+  for (int64_t r = lo; r < hi; r++) {
+    int64_t first = row_number(f->s, r), n = first < 0 ? 0 : valid;
+    char *to = f->storage + (size_t)(r * f->row) * width;
+    for (int64_t j = 0; j < n; j++) {
+      float v = draw(f, (uint64_t)(first + j));
+      if (f->s->dtype == DT_f32) memcpy(to + (size_t)j * 4, &v, 4);
+      else dtype_store(f->s->dtype, to + (size_t)j * width, (double)v);
+    }
+    memset(to + (size_t)n * width, 0, (size_t)(f->row - n) * width);
+  }
+}
+
+void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage) {
+  Fill f = {s, init, (float)a, (float)b, (uint64_t)seed, init_hash(s->name), storage, s->ndim ? s->dim[s->ndim - 1].size : 1};
+  int64_t total = storage_count(s);
+  if (total > 0) work_run(w, fill_task, &f, total / f.row, 4096 / f.row + 1);
+}

@@ -1,0 +1,293 @@
+// main.c -- mtrun: reads the command line, opens a plan, its device, its data and its state, and makes the steps.
+#include "runtime/ckpt.h"
+#include "runtime/feed.h"
+#include "runtime/json_text.h"
+#include "runtime/metrics.h"
+#include "runtime/options.h"
+#include "runtime/sample.h"
+#include "runtime/state.h"
+#include "runtime/trace.h"
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// ---- the command line -------------------------------------------------------------------------------------------------
+typedef struct {
+  const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *sample, *device;
+  int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
+  double temperature;
+  bool profile, version;
+} Settings;
+
+static const Option rows[] = {
+  OPTION(Settings, ranks,       'n', 0,             "N",      "ranks; the plan's when not given"),
+  OPTION(Settings, threads,      0,  "threads",     "T",      "threads that compute; the CPUs of this process when not given"),
+  OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
+  OPTION(Settings, data,         0,  "data",        "PREFIX", "token files: PREFIX, or \"0.3 A 0.7 B\""),
+  OPTION(Settings, batches,      0,  "batches",     "FILE",   "inputs by name from a safetensors file, [steps, microbatches, batch, …]"),
+  OPTION(Settings, split,        0,  "split",       "T,V,E",  "shares of the data to train on, hold out, leave; 990,10,0 with --eval-every, else all"),
+  OPTION(Settings, init,         0,  "init",        "PATH",   "parameters from a safetensors file or a folder; drawn from the seed when not given"),
+  OPTION(Settings, steps,        0,  "steps",       "N",      "steps in all; the plan's when not given"),
+  OPTION(Settings, eval_every,   0,  "eval-every",  "K",      "the held-out loss after every K steps and at the end"),
+  OPTION(Settings, eval_samples, 0,  "eval-samples", "N",     "held-out samples to use; all of them, at most those of 100 steps, when not given"),
+  OPTION(Settings, save,         0,  "save",        "DIR",    "checkpoints: at the end, when stopped, and as --save-every says"),
+  OPTION(Settings, save_every,   0,  "save-every",  "K",      "a checkpoint after every K steps"),
+  OPTION(Settings, keep,         0,  "keep",        "N",      "how many checkpoints stay; all when not given"),
+  OPTION(Settings, resume,       0,  "resume",      "auto",   "go on from the newest whole checkpoint in --save DIR, if there is one; or from the given one"),
+  OPTION(Settings, grads,        0,  "grads",       "FILE",   "the gradients of the run's first step, before clipping"),
+  OPTION(Settings, final,        0,  "final",       "FILE",   "the parameters after the last step"),
+  OPTION(Settings, log_json,     0,  "log-json",    "FILE",   "one JSON object for each step; - is standard output"),
+  OPTION(Settings, log_every,    0,  "log-every",   "K",      "steps from one printed line to the next"),
+  OPTION(Settings, trace,        0,  "trace",       "FILE",   "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
+  OPTION(Settings, profile,      0,  "profile",     0,        "time by kernel, with model line, GFLOP/s and GB/s"),
+  OPTION(Settings, sample,       0,  "sample",      "TEXT",   "print TEXT and what the model makes of it, byte by byte"),
+  OPTION(Settings, tokens,       0,  "tokens",      "N",      "bytes to generate"),
+  OPTION(Settings, temperature,  0,  "temperature", "X",      "of the choice; 0 takes the likeliest"),
+  OPTION(Settings, seed,         0,  "seed",        "S",      "of the choice"),
+  OPTION(Settings, version,      0,  "version",     0,        "print the version"),
+};
+
+static const Command command = {
+  "mtrun", "PLAN", "Runs a plan that mtc compiled: trains, evaluates, saves, samples.", rows, COUNT(rows),
+  "Exit codes: 0 done, 64 usage, 65 bad input, 66 missing input, 69 device or library unavailable, 70 internal,\n"
+  "73 74 cannot write, 75 stopped and saved (run it again), 77 permission."};
+
+
+static Status check_settings(const Settings *s) {
+  const struct { const char *name; int64_t value, least; } counts[] = {
+    {"-n", s->ranks, 0}, {"--threads", s->threads, 0}, {"--steps", s->steps, -1}, {"--eval-every", s->eval_every, 0}, {"--keep", s->keep, 0},
+    {"--eval-samples", s->eval_samples, 0}, {"--save-every", s->save_every, 0}, {"--tokens", s->tokens, 0}, {"--log-every", s->log_every, 1}};
+  for (size_t i = 0; i < COUNT(counts); i++)
+    if (counts[i].value < counts[i].least) return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
+  if (s->threads > 4096) return fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads);
+  if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
+  if (!s->data && !s->batches && !s->sample) return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
+  if (s->eval_every && !s->data) return fail(EXIT_USAGE, "--eval-every needs --data, of which it holds a part out");
+  if (s->split && !s->data) return fail(EXIT_USAGE, "--split divides what --data names");
+  if (s->save_every && !s->save) return fail(EXIT_USAGE, "--save-every needs --save DIR");
+  if (s->resume && !strcmp(s->resume, "auto") && !s->save) return fail(EXIT_USAGE, "--resume auto looks in --save DIR");
+  if (s->resume && s->init && strcmp(s->resume, "auto")) return fail(EXIT_USAGE, "--init and --resume both give the parameters");
+  if (s->temperature < 0) return fail(EXIT_USAGE, "--temperature must not be negative");
+  if (s->device && !strcmp(s->device, "cuda")) return fail(EXIT_UNAVAILABLE, "not yet: --device cuda; this build runs on cpu");
+  if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_USAGE, "--device is cpu or cuda, not '%s'", s->device);
+  return 0;
+}
+
+static Status check_ranks(const Plan *p, const Settings *s) {
+  int64_t ranks = 1;
+  Text mesh;
+  text_init(&mesh, p->arena), text_puts(&mesh, "");
+  for (uint32_t i = 0; i < p->axis.n; i++) {
+    ranks *= p->axis.at[i].size;
+    if (p->axis.at[i].size > 1) text_printf(&mesh, "%s%s=%lld", mesh.n ? ", " : "", p->axis.at[i].name, (long long)p->axis.at[i].size);
+  }
+  if (s->ranks && s->ranks != ranks) return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s", (long long)s->ranks, (long long)ranks, ranks == 1 ? "" : "s");
+  if (ranks > 1) return fail(EXIT_UNAVAILABLE, "not yet: the plan is for %lld ranks (%s); this mtrun runs one", (long long)ranks, mesh.s);
+  return 0;
+}
+
+static int cpus(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : MAX(CPU_COUNT(&set), 1);
+}
+
+// ---- signals ------------------------------------------------------------------------------------------------------------
+// A handler may only set a flag; this is the one place that has no argument to reach it by.
+static volatile sig_atomic_t stop_asked, save_asked;
+
+static void on_stop(int sig) {
+  if (stop_asked) _exit(128 + sig);                        // asked twice: at once
+  stop_asked = 1;
+}
+static void on_save(int sig) { (void)sig, save_asked = 1; }
+
+static void catch_signals(void) {
+  struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART}, save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
+  sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0), sigaction(SIGUSR2, &save, 0);
+}
+
+// ---- a run --------------------------------------------------------------------------------------------------------------
+typedef struct {
+  Arena *arena;
+  Settings set;
+  Plan *plan;
+  Dev *dev;
+  Exec exec;
+  State state;
+  Feed feed;
+  Metrics metrics;
+  int64_t total, saved;                      // steps in all; step of the newest checkpoint, -1: none
+  StepSpans spans;
+  double seconds;                            // of all steps and evaluations
+} Run;
+
+static Status load_init(Run *r) {
+  Safetensors file;
+  TRY(safetensors_open(r->arena, r->set.init, &file));
+  Status e = state_load(&r->state, VIEW_params, &file, false);
+  safetensors_close(&file);
+  return e;
+}
+
+static Status take_checkpoint(Run *r, const Ckpt *c) {
+  const CkptState *s = &c->state;
+  if (s->seed != r->plan->seed) return fail(EXIT_INPUT, "%s was made with seed %lld, the plan has %lld", c->path, (long long)s->seed, (long long)r->plan->seed);
+  if (r->feed.plan) {
+    Str rule = feed_rule(r->arena, &r->feed);
+    if (strcmp(rule, s->data_rule)) return fail(EXIT_INPUT, "%s was made with other data:\n  then %s\n  now  %s", c->path, s->data_rule, rule);
+    if (s->samples != s->step * r->plan->global_batch)
+      return fail(EXIT_INPUT, "%s has seen %lld samples in %lld steps, the plan takes %lld a step", c->path, (long long)s->samples,
+                  (long long)s->step, (long long)r->plan->global_batch);
+  }
+  TRY(state_load(&r->state, VIEW_params, &c->model, true));
+  TRY(state_load(&r->state, VIEW_moments, &c->optimizer, true));
+  r->exec.step = s->step, r->exec.update = s->update, r->saved = s->step;
+  return 0;
+}
+
+static Status load_checkpoint(Run *r, bool *found) {
+  Ckpt c;
+  *found = true;
+  if (!strcmp(r->set.resume, "auto")) TRY(ckpt_resume(r->arena, r->set.save, &c, found));
+  else TRY(ckpt_open(r->arena, r->set.resume, &c));
+  if (!*found) return 0;
+  Status e = take_checkpoint(r, &c);
+  ckpt_close(&c);
+  return e;
+}
+
+static Status open_state(Run *r) {
+  bool found = false;
+  state_init(r->arena, r->plan, r->dev, &r->state);
+  r->saved = -1;
+  state_draw(&r->state);
+  if (r->set.resume) TRY(load_checkpoint(r, &found));
+  if (!found && r->set.init) TRY(load_init(r));
+  return exec_refresh(&r->exec);
+}
+
+static Status save(Run *r) {
+  Arena *a = arena_create();
+  const Tensors *model = &r->state.view[VIEW_params], *optimizer = &r->state.view[VIEW_moments];
+  CkptState s = {.step = r->exec.step, .update = r->exec.update, .samples = r->exec.step * r->plan->global_batch, .seed = r->plan->seed,
+                 .loss_scale = 1, .data_rule = feed_rule(a, &r->feed)};
+  TensorSource from = state_source(&r->state);
+  Text t;
+  text_init(&t, a);
+  text_puts(&t, "{\"plan\":"), text_json(&t, r->plan->hash), text_puts(&t, ",\"mtrun\":"), text_json(&t, MT_VERSION);
+  text_puts(&t, ",\"ranks\":1}");
+  Status e = ckpt_save(a, r->set.save, &s, model->tensor.at, model->tensor.n, optimizer->tensor.at, optimizer->tensor.n, &from, t.s, r->set.keep);
+  if (!e) r->saved = r->exec.step;
+  arena_destroy(a);
+  return e;
+}
+
+static Status evaluate(Run *r, StepResult *out) {
+  const Plan *p = r->plan;
+  int64_t micro = p->global_batch / p->microbatches, have = feed_valid(&r->feed);
+  int64_t want = r->set.eval_samples ? r->set.eval_samples : 100 * p->global_batch;
+  r->feed.valid = true;
+  Status e = exec_eval(&r->exec, (MIN(have, want) + micro - 1) / micro, out);
+  r->feed.valid = false;
+  return e;
+}
+
+static Status step(Run *r) {
+  StepResult result, valid;
+  Exec *x = &r->exec;
+  double begin = now_seconds();
+  bool first = x->step == r->metrics.options.first;
+  r->feed.step = x->step;
+  TRY(exec_backward(x, &result));
+  if (first && r->set.grads) TRY(state_write(&r->state, VIEW_grads, r->set.grads));
+  TRY(exec_update(x, &result));
+  r->seconds += result.seconds;
+  if (r->set.trace) vec_push(r->arena, &r->spans, (StepSpan){result.step, begin, now_seconds()});
+  bool eval = r->set.eval_every && (x->step % r->set.eval_every == 0 || x->step == r->total);
+  if (eval) {
+    TRY(evaluate(r, &valid));
+    r->seconds += valid.seconds;
+  }
+  TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
+  TRY(exec_check(x, &result));
+  bool due = r->set.save_every && x->step % r->set.save_every == 0;
+  if (r->set.save && (due || save_asked)) TRY(save(r));
+  save_asked = 0;
+  return 0;
+}
+
+static Status train(Run *r) {
+  MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total};
+  TRY(metrics_open(&r->metrics, &r->exec, &o));
+  dev_feed(r->dev, feed_input, &r->feed);
+  while (r->exec.step < r->total && !stop_asked) TRY(step(r));
+  if (r->set.save && r->saved != r->exec.step) TRY(save(r));
+  TRY(metrics_close(&r->metrics));
+  if (r->exec.step < r->total)
+    return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total, r->set.save ? ", saved: run it again with --resume auto" : "");
+  if (r->set.final) TRY(state_write(&r->state, VIEW_params, r->set.final));
+  return 0;
+}
+
+static Status measurements(Run *r) {
+  if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds);
+  return r->set.trace ? trace_write(r->set.trace, r->plan, r->dev, &r->spans) : 0;
+}
+
+static void start_block(Run *r) {
+  Arena *a = r->arena;
+  const Settings *s = &r->set;
+  About about[] = {
+    {"device", dev_name(r->dev)},
+    {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
+    {"parameters from", r->exec.step ? arena_printf(a, "checkpoint, step %lld", (long long)r->exec.step) : s->init ? s->init : arena_printf(a, "seed %lld", (long long)r->plan->seed)},
+    {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
+    {"checkpoints", s->save}, {"log", s->log_json},
+  };
+  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan, MT_VERSION, about, COUNT(about));
+}
+
+// The way: plan, device, data, state, steps, sample.
+static Status run(Run *r, const char *path) {
+  Settings *s = &r->set;
+  bool training = s->data || s->batches;
+  TRY(plan_load(r->arena, path, &r->plan));
+  TRY(check_ranks(r->plan, s));
+  r->total = s->steps >= 0 ? s->steps : r->plan->steps;
+  if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", path);
+  if (training) TRY(feed_open(r->arena, r->plan, &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
+  DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile, s->trace ? TRACE_SPANS : 0};
+  TRY(dev_open(r->arena, r->plan, o, &r->dev));
+  TRY(exec_init(&r->exec, r->plan, r->dev));
+  TRY(open_state(r));
+  start_block(r);
+  if (training) {
+    Status e = train(r), again = measurements(r);
+    if (e || again) return e ? e : again;
+  }
+  return s->sample ? sample_print(r->arena, &r->exec, &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, stdout) : 0;
+}
+
+int main(int argc, char **argv) {
+  Run r = {.arena = arena_create(), .set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
+  Words words = {0};
+  bool help;
+  program_name = "mtrun";
+  const Settings defaults = r.set;
+  Status e = options_parse(r.arena, &command, argc, argv, &r.set, &words, &help);
+  if (!e && help) options_help(&command, &defaults, stdout);
+  else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
+  else if (!e && words.n != 1) e = fail(EXIT_USAGE, words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...", words.n);
+  else if (!e && !(e = check_settings(&r.set))) {
+    catch_signals();
+    e = run(&r, words.at[0].text);
+  }
+  if (r.metrics.exec && e && e != EXIT_AGAIN) metrics_close(&r.metrics);
+  dev_close(r.dev);
+  feed_close(&r.feed);
+  arena_destroy(r.arena);
+  if (fflush(stdout) && !e) e = fail(EXIT_IO, "writing the output: %s", strerror(errno));
+  return e;
+}

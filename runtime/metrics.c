@@ -1,0 +1,202 @@
+// metrics.c -- see metrics.h.
+#include "runtime/metrics.h"
+#include "runtime/json_text.h"
+#include "runtime/trace.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static const Str mem_name[] = {
+#define X(word) #word,
+  PLAN_MEMORY(X)
+#undef X
+};
+
+Str bytes_text(Arena *a, double bytes) {
+  static const Str unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t u = 0;
+  while (bytes >= 1024 && u + 1 < COUNT(unit)) bytes /= 1024, u++;
+  return arena_printf(a, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
+}
+
+Str count_text(Arena *a, int64_t n) {
+  char s[32], t[48];
+  int k = snprintf(s, sizeof s, "%lld", (long long)n), out = 0;
+  for (int i = 0; i < k; i++) {
+    t[out++] = s[i];
+    if (s[i] != '-' && i + 1 < k && (k - 1 - i) % 3 == 0) t[out++] = ',';
+  }
+  return arena_strndup(a, t, (size_t)out);
+}
+
+static Str flops_text(Arena *a, double f) {
+  static const Str unit[] = {"", " k", " M", " G", " T", " P"};
+  size_t u = 0;
+  while (f >= 1000 && u + 1 < COUNT(unit)) f /= 1000, u++;
+  return arena_printf(a, "%.4g%s%s", f, unit[u], u ? "FLOP" : " FLOP");
+}
+
+// ---- the start block --------------------------------------------------------------------------------------------------
+static double tokens_of(const Plan *p) {                   // of a step: entries of the first input of two dims, else samples
+  for (uint32_t i = 1; i < p->input.n; i++)
+    if (p->input.at[i].ndim >= 2) return (double)(plan_count(p, p->input.at[i].dim, 2, false) * p->microbatches);
+  return (double)p->global_batch;
+}
+
+static void put_memory(FILE *to, Arena *a, const Plan *p) {
+  double total = 0;
+  for (int i = 0; i < MEM_COUNT; i++) {
+    total += (double)p->memory[i];
+    if (p->memory[i]) fprintf(to, "  %-16s %-14s %12s\n", i ? "" : "memory", mem_name[i], bytes_text(a, (double)p->memory[i]));
+  }
+  fprintf(to, "  %-16s %-14s %12s\n", "", "total", bytes_text(a, total));
+}
+
+void start_print(FILE *to, const Plan *p, const char *version, const About *about, size_t n) {
+  Arena *a = arena_create();
+  int64_t params = 0;
+  Text formats;
+  text_init(&formats, a), text_puts(&formats, "");
+  for (uint32_t i = 1; i < p->var.n; i++) {
+    const PlanVar *v = &p->var.at[i];
+    if (v->kind != PVAR_param) continue;
+    params += plan_count(p, v->dim, v->ndim, false);
+    if (!strstr(formats.s, dtype_name(v->dtype))) text_printf(&formats, "%s%s", formats.n ? ", " : "", dtype_name(v->dtype));
+  }
+  fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by mtc %s for %s\n", version, "plan", p->model, p->hash, p->tool, p->target);
+  fprintf(to, "  %-16s %s in %s\n", "parameters", count_text(a, params), formats.s);
+  if (p->cell.n) {
+    fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step", count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch,
+            (long long)p->microbatches, p->microbatches == 1 ? "" : "es");
+    fprintf(to, "  %-16s %s\n", "work of a step", flops_text(a, plan_step_flops(p)));
+  }
+  put_memory(to, a, p);
+  for (size_t i = 0; i < n; i++)
+    if (about[i].text) fprintf(to, "  %-16s %s\n", about[i].label, about[i].text);
+  fputc('\n', to), fflush(to);
+  arena_destroy(a);
+}
+
+// ---- the JSON log -------------------------------------------------------------------------------------------------------
+static void put_key(Text *t, const char *key) { text_puts(t, t->n ? "," : "{"), text_json(t, key), text_puts(t, ":"); }
+static void put_whole(Text *t, const char *key, int64_t v) { put_key(t, key), text_printf(t, "%lld", (long long)v); }
+static void put_flag(Text *t, const char *key, bool v) { put_key(t, key), text_puts(t, v ? "true" : "false"); }
+static void put_real(Text *t, const char *key, double v) {
+  char state[80];
+  put_key(t, key), text_json_number(t, v);                 // NaN is not JSON: null, and its state beside it
+  if (isfinite(v)) return;
+  snprintf(state, sizeof state, "%s_state", key);
+  put_key(t, state), text_json(t, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+}
+
+static void put_outputs(Text *t, const Exec *x, const StepResult *r, const char *before) {
+  for (uint32_t i = 0; i < x->nout; i++) {
+    char key[256];
+    snprintf(key, sizeof key, "%s%s", before, x->plan->output.at[x->out[i]].name);
+    put_real(t, key, r->out[i]);
+  }
+}
+
+static void put_step(Text *t, const Exec *x, const MetricsStep *m) {
+#define METRIC(key, kind, value, what) put_##kind(t, #key, value);
+#include "runtime/metrics.def"
+#undef METRIC
+  put_outputs(t, x, m->result, "");
+  if (m->valid) put_outputs(t, x, m->valid, "valid_");
+  text_puts(t, "}\n");
+}
+
+// ---- the console --------------------------------------------------------------------------------------------------------
+static int digits(int64_t n) { return snprintf(0, 0, "%lld", (long long)n); }
+
+static void eta_text(char to[32], double seconds) {
+  long long s = (long long)(seconds + 0.5);
+  if (!(seconds >= 0) || seconds > 1e9) snprintf(to, 32, "?");
+  else if (s >= 3600) snprintf(to, 32, "%lldh%02lldm", s / 3600, s / 60 % 60);
+  else if (s >= 60) snprintf(to, 32, "%lldm%02llds", s / 60, s % 60);
+  else snprintf(to, 32, "%llds", s);
+}
+
+static void clear_bar(Metrics *m) {
+  if (m->bar && m->shown > 0) fputs("\r\033[K", stderr), fflush(stderr);
+}
+
+static void draw_bar(Metrics *m, int64_t done, double now) {
+  enum { WIDE = 40 };
+  if (!m->bar || (now - m->shown < 0.1 && done < m->options.last)) return;
+  char bar[WIDE + 1], eta[32];
+  int full = m->options.last ? (int)(done * WIDE / m->options.last) : WIDE;
+  for (int i = 0; i < WIDE; i++) bar[i] = i < full ? '#' : '.';
+  bar[WIDE] = 0;
+  eta_text(eta, m->pace * (double)(m->options.last - done));
+  fprintf(stderr, "\r[%s] %lld/%lld  eta %s\033[K", bar, (long long)done, (long long)m->options.last, eta), fflush(stderr);
+  m->shown = now;
+}
+
+static void print_line(Metrics *m, const MetricsStep *s, const char *loss_name, double loss) {
+  const StepResult *r = s->result;
+  char eta[32];
+  eta_text(eta, m->pace * (double)(m->options.last - r->step - 1));
+  fprintf(m->console, "step %*lld/%lld  %s %9.5f  grad_norm %9.4f  lr %.3e  %9.0f tok/s  %8.1f ms  eta %s", digits(m->options.last), (long long)r->step,
+          (long long)m->options.last, loss_name, loss, r->grad_norm, r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
+  for (uint32_t i = 0; i < m->exec->nout; i++) {
+    Str name = m->exec->plan->output.at[m->exec->out[i]].name;
+    if (strcmp(name, loss_name)) fprintf(m->console, "  %s %.5g", name, r->out[i]);
+  }
+  if (!r->updated) fprintf(m->console, "  (no update: %s; %lld so far)", r->empty ? "no label counts" : "not finite", (long long)s->skipped);
+  fputc('\n', m->console);
+}
+
+static void print_valid(Metrics *m, const MetricsStep *s) {
+  fprintf(m->console, "step %*lld/%lld ", digits(m->options.last), (long long)s->result->step, (long long)m->options.last);
+  for (uint32_t i = 0; i < m->exec->nout; i++)
+    fprintf(m->console, " valid_%s %9.5f", m->exec->plan->output.at[m->exec->out[i]].name, s->valid->out[i]);
+  fprintf(m->console, "  %8.1f ms\n", s->valid->seconds * 1e3);
+}
+
+// ---- a step -------------------------------------------------------------------------------------------------------------
+Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
+  const char *term = getenv("TERM");
+  *m = (Metrics){.exec = x, .options = *o, .console = stdout, .tokens = tokens_of(x->plan), .flops = plan_step_flops(x->plan)};
+  m->bar = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+  if (!o->json) return 0;
+  if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;
+  else m->json = fopen(o->json, o->append ? "a" : "w");
+  if (!m->json) return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", o->json, strerror(errno));
+  return 0;
+}
+
+Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
+  const Exec *x = m->exec;
+  const Plan *p = x->plan;
+  MetricsStep s = {r, m->tokens, m->flops, (r->step + 1) * p->global_batch, x->update, x->skipped, valid};
+  int64_t done = r->step + 1;
+  double loss = NAN;
+  Str loss_name = "loss";
+  for (uint32_t i = 0; i < x->nout; i++)
+    if (!i || !strcmp(p->output.at[x->out[i]].name, "loss")) loss = r->out[i], loss_name = p->output.at[x->out[i]].name;
+  m->pace = m->pace > 0 ? 0.9 * m->pace + 0.1 * r->seconds : r->seconds;
+  bool line = r->step == m->options.first || done == m->options.last || done % m->options.every == 0 || !r->updated;
+  if (line || valid) clear_bar(m);
+  if (line) print_line(m, &s, loss_name, loss);
+  if (valid) print_valid(m, &s);
+  if (line || valid) fflush(m->console);
+  draw_bar(m, done, now_seconds());
+  if (!m->json) return 0;
+  Arena *a = arena_create();
+  Text t;
+  text_init(&t, a);
+  put_step(&t, x, &s);
+  bool wrong = fwrite(t.s, 1, t.n, m->json) != t.n || fflush(m->json);
+  arena_destroy(a);
+  return wrong ? fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno)) : 0;
+}
+
+Status metrics_close(Metrics *m) {
+  if (!m->exec) return 0;
+  clear_bar(m);
+  if (m->json && m->json != stdout && fclose(m->json)) return fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno));
+  return 0;
+}

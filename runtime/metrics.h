@@ -1,0 +1,37 @@
+// metrics.h -- what a run says: the start block, a line per interval, a bar on a terminal, a JSON log with a line per step.
+#ifndef MT_METRICS_H
+#define MT_METRICS_H
+#include "runtime/exec.h"
+
+typedef struct {
+  const char *json;                          // file of the JSON log, "-": standard output; 0: none
+  bool append;                               // the run goes on where another one stopped
+  int64_t every;                             // steps from console line to console line
+  int64_t first, last;                       // steps: done before, done at the end
+} MetricsOptions;
+
+typedef struct {                             // all a row of metrics.def may use
+  const StepResult *result;
+  double tokens, flops;                      // of a step
+  int64_t samples, updates, skipped;
+  const StepResult *valid;                   // 0: not evaluated after this step
+} MetricsStep;
+
+typedef struct Metrics {
+  const Exec *exec;
+  MetricsOptions options;
+  FILE *json, *console;
+  bool bar;                                  // standard error is a terminal
+  double tokens, flops, shown, pace;         // shown: when the bar was drawn; pace: smoothed seconds per step
+  Arena *arena;                              // of one line
+} Metrics;
+
+typedef struct { Str label, text; } About;   // a row of the start block
+void   start_print(FILE *to, const Plan *p, const char *version, const About *about, size_t n);
+
+Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
+Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);    // valid 0: not evaluated after this step
+Status metrics_close(Metrics *m);                                 // says if the log could not be written
+Str    bytes_text(Arena *a, double bytes);                        // "41.2 MiB"
+Str    count_text(Arena *a, int64_t n);                           // "10,795,776"
+#endif

@@ -1,0 +1,28 @@
+// state.h -- the variables of a running plan as tensors of files: parameters, the optimizer's moments, gradients.
+#ifndef MT_STATE_H
+#define MT_STATE_H
+#include "runtime/dev.h"
+#include "runtime/safetensors.h"
+
+typedef enum { VIEW_params, VIEW_moments, VIEW_grads, VIEW_COUNT } View;
+
+typedef struct { uint32_t var; Piece piece; } Stored;              // which variable a tensor is a piece of
+typedef struct { VEC(Tensor) tensor; VEC(Stored) stored; } Tensors; // beside each other; F64 for f64 variables, else F32
+
+// All is still while these run.
+typedef struct State {
+  const Plan *plan;
+  Dev *dev;
+  Tensors view[VIEW_COUNT];                  // NAME · NAME.exp_avg · NAME
+  Map by_name;                               // key_of(Tensor.name) -> View << 32 | index
+} State;
+void   state_init(Arena *a, const Plan *p, Dev *d, State *s);
+int64_t state_params(const State *s);                              // entries of all parameters, without padding
+TensorSource state_source(State *s);                               // for safetensors_write, ckpt_save
+
+void   state_draw(State *s);                                       // initial values; moments 0
+// Every tensor of a view from a file. strict: exactly these. Else names with and without "transformer." and the other
+// aliases of tensors.h, buffers and tied copies are passed over; anything missing, unknown or of another shape is refused.
+Status state_load(State *s, View v, const Safetensors *file, bool strict);
+Status state_write(State *s, View v, const char *path);            // one safetensors file
+#endif

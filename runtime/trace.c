@@ -1,0 +1,145 @@
+// trace.c -- see trace.h.
+#include "runtime/trace.h"
+#include "runtime/json_text.h"
+#include <stdlib.h>
+
+static const Str op_name[] = {
+#define X(word) #word,
+  PLAN_OPS(X)
+};
+static const Str stream_name[] = { PLAN_STREAMS(X) };
+#undef X
+
+static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
+  const PlanGemm *g = &p->gemm.at[in->op == PI_gemm ? in->what : 0];
+  switch (in->op) {
+    case PI_kernel: return p->kernel.at[in->what].symbol;
+    case PI_record: case PI_wait: return p->event.at[in->what].name;
+    case PI_load: return p->input.at[in->what].name;
+    case PI_gemm: return arena_printf(a, "%lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
+    case PI_copy: case PI_zero: case PI_COUNT: break;
+  }
+  return op_name[in->op];
+}
+
+static void ins_cost(const Plan *p, const PlanIns *in, double *flops, double *bytes) {
+  *flops = *bytes = 0;
+  if (in->op == PI_kernel) *flops = (double)p->kernel.at[in->what].flops, *bytes = (double)p->kernel.at[in->what].bytes;
+  if (in->op == PI_copy) *bytes = 2 * (double)in->bytes;
+  if (in->op == PI_zero) *bytes = (double)in->bytes;
+  if (in->op != PI_gemm) return;
+  const PlanGemm *g = &p->gemm.at[in->what];
+  double loops = 1;
+  for (uint32_t i = 0; i < g->nloop; i++) loops *= (double)g->loop[i].n;
+  *flops = (double)gemm_flops(g);
+  *bytes = loops * ((double)(g->m * g->k) * (double)dtype_bytes(g->a) + (double)(g->k * g->n) * (double)dtype_bytes(g->b) +
+                    (double)(g->m * g->n) * (double)dtype_bytes(g->c));
+}
+
+double plan_step_flops(const Plan *p) {
+  double total = 0;
+  for (uint32_t i = 0; i < p->cell.n; i++) {
+    const PlanFn *f = &p->fn.at[p->cell.at[i].fn];
+    for (uint32_t j = 0; j < f->ins.n; j++) {
+      double flops, bytes;
+      ins_cost(p, &f->ins.at[j], &flops, &bytes);
+      if (f->ins.at[j].when != (p->cell.at[i].microbatch ? WHEN_first : WHEN_later)) total += flops;
+    }
+  }
+  return total;
+}
+
+// ---- the trace ----------------------------------------------------------------------------------------------------------
+static void put_thread(Text *t, int tid, const char *name) {
+  text_printf(t, "{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
+  text_json(t, name);
+  text_printf(t, "}},\n{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}},\n", tid, tid);
+}
+
+static void put_time(Text *t, double begin, double end, double zero) { // µs, to the nanosecond
+  text_printf(t, "\"ts\":%.3f,\"dur\":%.3f", (begin - zero) * 1e6, (end - begin) * 1e6);
+}
+
+static void put_span(Text *t, Arena *a, const Plan *p, const DevSpan *s, int tid, double zero) {
+  const PlanIns *in = &p->fn.at[s->fn].ins.at[s->ins];
+  text_printf(t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"%s\",", tid, op_name[in->op]);
+  put_time(t, s->begin, s->end, zero);
+  text_puts(t, ",\"name\":"), text_json(t, in->line ? p->line.at[in->line].what : ins_name(p, a, in));
+  text_puts(t, ",\"args\":{\"function\":"), text_json(t, p->fn.at[s->fn].name);
+  text_puts(t, ",\"kernel\":"), text_json(t, ins_name(p, a, in));
+  text_puts(t, ",\"line\":"), text_json(t, plan_place(p, a, in->line));
+  text_printf(t, ",\"microbatch\":%lld}},\n", (long long)s->microbatch);
+}
+
+Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpans *steps) {
+  enum { STEPS = STREAM_COUNT };
+  Arena *a = arena_create();
+  Text t;
+  text_init(&t, a);
+  double zero = steps->n ? steps->at[0].begin : 0;
+  text_puts(&t, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":"), text_json(&t, p->hash);
+  text_puts(&t, ",\"model\":"), text_json(&t, p->model);
+  text_puts(&t, "},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"rank 0\"}},\n");
+  for (int s = 0; s < STREAM_COUNT; s++) put_thread(&t, s, stream_name[s]);
+  put_thread(&t, STEPS, "steps");
+  for (int s = 0; s < STREAM_COUNT; s++) {
+    int64_t n;
+    const DevSpan *span = dev_spans(d, (PlanStream)s, &n);
+    for (int64_t i = 0; i < n; i++) put_span(&t, a, p, &span[i], s, zero);
+    if (n == TRACE_SPANS) fprintf(stderr, "%s: --trace: the first %d instructions of stream %s are kept\n", program_name, TRACE_SPANS, stream_name[s]);
+  }
+  for (uint32_t i = 0; i < steps->n; i++) {
+    text_printf(&t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"step\",\"name\":\"step %lld\",", STEPS, (long long)steps->at[i].step);
+    put_time(&t, steps->at[i].begin, steps->at[i].end, zero);
+    text_puts(&t, "},\n");
+  }
+  t.n -= 2;                                                // the last comma
+  text_puts(&t, "\n]}\n");
+  Status e = file_write(path, t.s, t.n);
+  arena_destroy(a);
+  return e;
+}
+
+// ---- the table ----------------------------------------------------------------------------------------------------------
+typedef struct { const PlanIns *in; double seconds, flops, bytes; int64_t runs; } Row;
+
+static int by_time(const void *x, const void *y) {
+  const Row *a = x, *b = y;
+  return (a->seconds < b->seconds) - (a->seconds > b->seconds);
+}
+
+void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
+  enum { MOST = 40 };
+  Arena *a = arena_create();
+  VEC(Row) row = {0};
+  Map by;                                                  // op, what, line -> index into row
+  double counted = 0;
+  map_init(&by, a);
+  for (uint32_t f = 1; f < p->fn.n; f++)
+    for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) {
+      const PlanIns *in = &p->fn.at[f].ins.at[i];
+      DevTime t = dev_time(d, f, i);
+      if (!t.runs || in->op == PI_record || in->op == PI_wait) continue;
+      uint64_t key = hash_mix(hash_mix((uint64_t)in->op, in->what), in->line), *at = map_get(&by, key);
+      if (!at) {
+        at = map_put(&by, key, row.n);
+        vec_push(a, &row, (Row){.in = in});
+      }
+      Row *r = &row.at[*at];
+      double flops, bytes;
+      ins_cost(p, in, &flops, &bytes);
+      r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs, r->bytes += bytes * (double)t.runs;
+      if (in->stream == STREAM_compute) counted += t.seconds;
+    }
+  if (row.n) qsort(row.at, row.n, sizeof *row.at, by_time);
+  fprintf(to, "%9s %6s %8s %9s %8s %8s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us", "GFLOP/s", "GB/s", "kind", "name", "what", "line");
+  for (uint32_t i = 0; i < MIN(row.n, (uint32_t)MOST); i++) {
+    const Row *r = &row.at[i];
+    fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds, 100 * r->seconds / MAX(seconds, 1e-9),
+            (long long)r->runs, r->seconds / (double)r->runs * 1e6, r->flops / MAX(r->seconds, 1e-9) * 1e-9,
+            r->bytes / MAX(r->seconds, 1e-9) * 1e-9, op_name[r->in->op], ins_name(p, a, r->in), p->line.at[r->in->line].what, plan_place(p, a, r->in->line));
+  }
+  if (row.n > MOST) fprintf(to, "%9s and %u more\n", "", row.n - MOST);
+  fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", counted, 100 * counted / MAX(seconds, 1e-9), seconds);
+  arena_destroy(a);
+}

@@ -1,0 +1,189 @@
+# mtrun on a hand-made plan: logs, files, exit codes, resume, signals, samples, trace. Arguments: mtrun, make_plan, mtdata.
+import json, math, os, random, re, signal, struct, subprocess, sys, tempfile, time
+
+MTRUN, MAKE, MTDATA = sys.argv[1:4]
+os.chdir(tempfile.mkdtemp(prefix="mtrun-test-"))
+os.environ["XDG_CACHE_HOME"] = os.getcwd() + "/cache"
+
+def run(*args, code=0, **more):
+    p = subprocess.run([MTRUN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=120, **more)
+    assert p.returncode == code, f"{args}: exit {p.returncode}, not {code}\n{p.stdout}\n{p.stderr}"
+    return p
+
+def refused(text, code, *args):
+    p = run(*args, code=code)
+    assert text in p.stderr, f"{args}: '{text}' expected in:\n{p.stderr}"
+
+def write_safetensors(path, tensors):                     # name -> (dtype, shape, bytes)
+    header, data = {}, b""
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+
+def read_safetensors(path):                               # name -> (dtype, shape, values)
+    raw = open(path, "rb").read()
+    n = struct.unpack("<Q", raw[:8])[0]
+    out = {}
+    for name, t in json.loads(raw[8:8 + n]).items():
+        if name == "__metadata__": continue
+        b, e = t["data_offsets"]
+        code = {"F64": "d", "F32": "f"}[t["dtype"]]
+        out[name] = (t["dtype"], t["shape"], struct.unpack(f"<{(e - b) // struct.calcsize(code)}{code}", raw[8 + n + b:8 + n + e]))
+    return out
+
+def log_of(path): return [json.loads(line) for line in open(path)]
+
+# ---- recorded batches: log, gradients, final parameters ---------------------------------------------------------------
+V, E, B, S, M, STEPS = 7, 3, 2, 5, 2, 6
+rng = random.Random(1)
+tokens = [rng.randrange(V) for _ in range(STEPS * M * B * S)]
+labels = [rng.choice([-100, rng.randrange(V)]) for _ in tokens]
+def ints(x): return struct.pack(f"<{len(x)}i", *x)
+shape = [STEPS, M, B, S]
+write_safetensors("b.safetensors", {"tokens": ("I32", shape, ints(tokens)), "labels": ("I32", shape, ints(labels))})
+subprocess.check_call([MAKE, "p.plan"])
+
+p = run("p.plan", "--batches", "b.safetensors", "--log-json", "log", "--grads", "g", "--final", "f", "--save", "ck", "--save-every", "2",
+        "--log-every", "3", "--profile", "--trace", "trace.json")
+log = log_of("log")
+assert [l["step"] for l in log] == list(range(STEPS)) and all(l["updated"] for l in log)
+assert all(isinstance(l[k], float) for l in log for k in ("loss", "grad_norm", "lr", "tokens_per_second"))
+assert log[0]["lr"] == 0.5 and log[-1]["updates"] == STEPS
+for text in ("parameters       42 in f64", "20 tokens: 4 samples in 2 microbatches", "hash ", "OpenBLAS", "step 0/6", "step 5/6", "lr 5.000e-01",
+             "bigram.mt:6:12", "GFLOP/s"):
+    assert text in p.stdout, f"'{text}' expected in:\n{p.stdout}"
+assert "\r" not in p.stdout + p.stderr                    # no bar, no terminal
+
+grads, final = read_safetensors("g"), read_safetensors("f")
+assert sorted(grads) == sorted(final) == ["head.0.weight", "head.1.weight", "head.2.weight", "wte.weight"]
+assert grads["wte.weight"][:2] == ("F64", [V, E]) and grads["head.1.weight"][:2] == ("F64", [V])
+norm = math.sqrt(sum(x * x for g in grads.values() for x in g[2]))
+assert abs(norm - log[0]["grad_norm"]) < 1e-12
+trace = json.load(open("trace.json"))
+names = {e["name"] for e in trace["traceEvents"]}
+assert {"step 0", "step 5", "dot", "cross_entropy", "tokens", "process_name"} <= names, names
+assert any(e.get("args", {}).get("line") == "bigram.mt:7:10" for e in trace["traceEvents"])
+
+# ---- gradients by finite differences, through --init -------------------------------------------------------------------
+def write_params(params, path, prefix=""):
+    write_safetensors(path, {prefix + n: (d, s, struct.pack(f"<{len(v)}d", *v)) for n, (d, s, v) in params.items()})
+start = read_safetensors("ck/step_00000002/model.safetensors")
+write_params(start, "init.safetensors", "transformer.")
+def loss_at(params):
+    write_params(params, "moved.safetensors")
+    run("p.plan", "--batches", "b.safetensors", "--init", "moved.safetensors", "--steps", "1", "--log-json", "one")
+    return log_of("one")[0]["loss"]
+run("p.plan", "--batches", "b.safetensors", "--init", "init.safetensors", "--steps", "1", "--grads", "g1", "--log-json", "one")
+at, g1 = log_of("one")[0]["loss"], read_safetensors("g1")
+assert at == loss_at(start)
+for name, i in (("wte.weight", 4), ("head.2.weight", 3)):
+    moved = {n: (d, s, list(v)) for n, (d, s, v) in start.items()}
+    moved[name][2][i] += 1e-6
+    up = loss_at(moved)
+    moved[name][2][i] -= 2e-6
+    slope = (up - loss_at(moved)) / 2e-6
+    assert abs(slope - g1[name][2][i]) < 1e-8, (name, slope, g1[name][2][i])
+
+# ---- stop and go on: the same bits ------------------------------------------------------------------------------------
+for k in range(1, STEPS):
+    run("p.plan", "--batches", "b.safetensors", "--steps", str(k), "--save", f"r{k}", "--threads", str(1 + k % 3), "--log-json", "rlog")
+    run("--resume", "auto", "p.plan", "--batches=b.safetensors", "--save", f"r{k}", "--final", "rf", "--log-json", "rlog")
+    assert open("rf", "rb").read() == open("f", "rb").read(), f"stopped at {k}"
+    assert [(l["step"], l["loss"], l["grad_norm"]) for l in log_of("rlog")] == [(l["step"], l["loss"], l["grad_norm"]) for l in log]
+run("p.plan", "--batches", "b.safetensors", "--save", "fresh", "--resume", "auto", "--steps", "1")    # nothing there yet
+run("p.plan", "--batches", "b.safetensors", "--resume", "ck/step_00000004", "--final", "rf")
+assert open("rf", "rb").read() == open("f", "rb").read()
+assert open("ck/step_00000006/model.safetensors", "rb").read() == open("f", "rb").read()
+
+# ---- a loss that is no number, a step without labels ---------------------------------------------------------------------
+bad = {n: (d, s, list(v)) for n, (d, s, v) in start.items()}
+bad["wte.weight"][2][next(t for t, l in zip(tokens, labels) if l >= 0) * E] = float("nan")
+write_params(bad, "nan.safetensors")
+p = run("p.plan", "--batches", "b.safetensors", "--init", "nan.safetensors", "--log-json", "nan")
+line = open("nan").readline()
+assert '"loss":null,"loss_state":"nan"' in line and '"updated":false' in line, line
+assert re.search(r"step 0/6  loss +-?nan", p.stdout) and "no update: not finite" in p.stdout, p.stdout
+labels0 = [-100] * (M * B * S) + labels[M * B * S:]
+write_safetensors("b0.safetensors", {"tokens": ("I32", shape, ints(tokens)), "labels": ("I32", shape, ints(labels0))})
+p = run("p.plan", "--batches", "b0.safetensors", "--log-json", "empty")
+assert "no update: no label counts" in p.stdout
+assert log_of("empty")[0]["updated"] is False and log_of("empty")[1]["updates"] == 1
+
+# ---- what is refused --------------------------------------------------------------------------------------------------
+b = ("p.plan", "--batches", "b.safetensors")
+refused("did you mean --batches?", 64, "p.plan", "--batchs", "b.safetensors")
+refused("nothing to do", 64, "p.plan")
+refused("which plan?", 64, "--batches", "b.safetensors")
+refused("needs --save DIR", 64, *b, "--save-every", "2")
+refused("--eval-every needs --data", 64, *b, "--eval-every", "2")
+refused("--log-every 0 is too small", 64, *b, "--log-every", "0")
+refused("is not a whole number", 64, *b, "--steps", "many")
+refused("no.plan", 66, "no.plan", "--batches", "b.safetensors")
+refused("not yet: --device cuda", 69, *b, "--device", "cuda")
+refused("has 6 steps, the run has 9", 65, *b, "--steps", "9")
+refused("-n 2: the plan is for 1 rank", 64, *b, "-n", "2")
+subprocess.check_call([MAKE, "tp.plan", "tp=2"])
+refused("not yet: the plan is for 2 ranks (tp=2)", 69, "tp.plan", "--batches", "b.safetensors")
+raw = bytearray(open("p.plan", "rb").read())
+raw[len(raw) // 2] ^= 1
+open("bad.plan", "wb").write(raw)
+refused("bad.plan: it is damaged", 65, "bad.plan", "--batches", "b.safetensors")
+refused("b.safetensors: it is no plan", 65, "b.safetensors", "--batches", "b.safetensors")
+few = {n: t for n, t in start.items() if n != "head.1.weight"}
+write_params(few, "few.safetensors")
+refused("the tensor head.1.weight is missing", 65, *b, "--init", "few.safetensors")
+write_params({**start, "extra.weight": start["wte.weight"]}, "more.safetensors")
+refused("1 tensor the model does not have: extra.weight", 65, *b, "--init", "more.safetensors")
+write_params({**start, "wte.weight": ("F64", [E, V], start["wte.weight"][2])}, "turned.safetensors")
+refused("error MT0263: wte.weight is [3, 7] in turned.safetensors; [vocab 7, embed 3] groups to [7, 3]", 65, *b, "--init", "turned.safetensors")
+write_params({**start, "lm_head.weight": start["wte.weight"], "h.0.attn.bias": ("F64", [1], [1.0])}, "tied.safetensors")
+run(*b, "--init", "tied.safetensors", "--steps", "1")
+untied = ("F64", [V, E], [x + 1 for x in start["wte.weight"][2]])
+write_params({**start, "lm_head.weight": untied}, "untied.safetensors")
+refused("lm_head.weight", 65, *b, "--init", "untied.safetensors")
+high = list(tokens)
+high[33] = V
+write_safetensors("high.safetensors", {"tokens": ("I32", shape, ints(high)), "labels": ("I32", shape, ints(labels))})
+refused("tokens", 65, "p.plan", "--batches", "high.safetensors")
+refused("", 73, *b, "--log-json", "no/such/folder/log")
+if os.geteuid():
+    os.mkdir("closed", 0o500)
+    refused("", 77, *b, "--log-json", "closed/log")
+env = dict(os.environ, MTRUN_OPENBLAS="/no/such/libopenblas.so")
+p = run(*b, code=69, env=env)
+assert "apt-get install libopenblas0-pthread" in p.stderr
+
+# ---- token files: held-out loss, signals, sample ------------------------------------------------------------------------
+text = "the quick brown fox jumps over the lazy dog. " * 400
+open("text.jsonl", "w").write("".join(json.dumps({"text": text[i:i + 900]}) + "\n" for i in range(0, len(text), 900)))
+subprocess.check_call([MTDATA, "prepare", "text.jsonl", "-o", "text"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+prefix = next(f[:-4] for f in sorted(os.listdir(".")) if f.endswith(".idx"))
+subprocess.check_call([MAKE, "byte.plan", "vocab=257", "size=264", "embed=16", "seq=32", "batch=4", "microbatches=2", "steps=40", "lr=8", "dtype=f32"])
+d = ("byte.plan", "--data", prefix)
+p = run(*d, "--eval-every", "20", "--split", "800,200,0", "--log-json", "dlog", "--sample", "the qu", "--tokens", "30", "--temperature", "0", "--final", "df")
+dlog = log_of("dlog")
+assert dlog[-1]["loss"] < 4 and 0 < dlog[-1]["valid_loss"] < 4 and "valid_loss" in dlog[19] and "valid_loss" not in dlog[18]
+assert "valid_loss" in p.stdout and "held out" in p.stdout
+sample = p.stdout[p.stdout.rindex("the qu"):]
+assert len(sample) >= 30, sample
+p = run("byte.plan", "--init", "df", "--sample", "the qu", "--tokens", "30", "--temperature", "0")
+assert sample in p.stdout, (sample, p.stdout)
+one = run("byte.plan", "--init", "df", "--sample", "the", "--tokens", "20", "--seed", "5").stdout.rsplit("\n\n", 1)[-1]
+two = run("byte.plan", "--init", "df", "--sample", "the", "--tokens", "20", "--seed", "5", "--threads", "3").stdout.rsplit("\n\n", 1)[-1]
+assert one == two
+refused("the model's vocabulary has 7 entries", 64, "p.plan", "--sample", "x")
+
+def stopped(sig, *args):
+    proc = subprocess.Popen([MTRUN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    proc.stdout.readline()
+    while "step" not in proc.stdout.readline()[:5]: pass
+    proc.send_signal(sig)
+    out, err = proc.communicate(timeout=60)
+    return proc.returncode, err
+for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+    code, err = stopped(sig, *d, "--steps", "1000000", "--save", "sig", "--resume", "auto")
+    assert code == 75 and "saved: run it again with --resume auto" in err, (code, err)
+steps = sorted(f for f in os.listdir("sig") if re.fullmatch(r"step_\d+", f))
+assert steps, os.listdir("sig")
