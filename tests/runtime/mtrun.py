@@ -1,7 +1,7 @@
 # mtrun on a hand-made plan: logs, files, exit codes, resume, signals, samples, trace. Arguments: mtrun, make_plan, mtdata.
 import json, math, os, random, re, signal, struct, subprocess, sys, tempfile, time
 
-MTRUN, MAKE, MTDATA = sys.argv[1:4]
+MTRUN, MAKE, MTDATA = map(os.path.abspath, sys.argv[1:4])
 os.chdir(tempfile.mkdtemp(prefix="mtrun-test-"))
 os.environ["XDG_CACHE_HOME"] = os.getcwd() + "/cache"
 
