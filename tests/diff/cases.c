@@ -189,6 +189,23 @@ static void cancellation(void **state) {
   }
 }
 
+// R02: y = dropout(w·x): the gradient of the mean of 2^10 by w is the loss, exactly: the same mask forward and backward
+static void one_mask(void **state) {
+  (void)state;
+  Run r = run_of("dim batch\ndim d = 1024\nmodel T(x: f32[batch, d]) -> (loss: f32[]) {\n  param w: [] ~ ones\n  loss = mean[batch, d](dropout(w * x, 0.5))\n}\n",
+                 (const char *const[]){F64, "train.optimizer=sgd(lr = 0)", "train.steps=3", 0});
+  set_all(&r, "w", 1);
+  double x[1024], last = 0;
+  for (int i = 0; i < 1024; i++) x[i] = 1;
+  for (int i = 0; i < 3; i++) {
+    StepLog log = step(&r, "x", x);
+    assert_true(log.output[0] == *get(&r, "w:grad") && log.output[0] > 0.8 && log.output[0] < 1.2);
+    assert_true(log.output[0] != last);
+    last = log.output[0];
+  }
+  run_end(&r);
+}
+
 // A tied weight is one variable: w·(w·x), gradient 2·w·x.
 static void tied(void **state) {
   (void)state;
@@ -287,7 +304,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(eps_outside), cmocka_unit_test(decay_by_role), cmocka_unit_test(eleventh_step), cmocka_unit_test(skipped_step), cmocka_unit_test(clipping),
     cmocka_unit_test(mean_of_the_step), cmocka_unit_test(nothing_scored), cmocka_unit_test(accumulation), cmocka_unit_test(wide_accumulation), cmocka_unit_test(cancellation),
-    cmocka_unit_test(tied), cmocka_unit_test(optimizers), cmocka_unit_test(copies),
+    cmocka_unit_test(one_mask), cmocka_unit_test(tied), cmocka_unit_test(optimizers), cmocka_unit_test(copies),
   };
   return cmocka_run_group_tests(tests, 0, 0);
 }

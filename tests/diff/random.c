@@ -62,6 +62,9 @@ static bool simplified(uint64_t seed) {
 int main(int argc, char **argv) {
   uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, n = argc > 2 ? strtoull(argv[2], 0, 10) : 100;
   bool ok = true;
-  for (uint64_t seed = first; seed < first + n; seed++) ok &= differences(seed) & simplified(seed);
+  for (uint64_t seed = first; seed < first + n; seed++) {
+    ok &= differences(seed);
+    ok &= simplified(seed);
+  }
   return !ok;
 }
