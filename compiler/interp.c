@@ -102,7 +102,7 @@ void interp_set(Interp *it, VarId v, const double *whole) { scatter_whole(it, &i
 bool interp_get(Interp *it, VarId v, double *whole) { return gather_whole(it, &it->var.at[v], it->m->var.at[v].name, "the variables", whole); }
 
 // ---- functions ----------------------------------------------------------------------------------------------------
-typedef struct { Interp *it; uint32_t depth; } Run;
+typedef struct { Interp *it; uint32_t depth; uint8_t pending; } Run; // pending: axes over which all of a body is a part of a sum
 
 // the node after which a value is dead; results live on
 static uint32_t *last_uses(Interp *it, const Fn *f) {
@@ -134,7 +134,10 @@ static bool run_body(Run *r, const Work *w) {
     *arg = *w->in[i], arg->borrowed = true;
     for (int k = 0; k < arg->type.ndim; k++) split[arg->type.dim[k]] = arg->type.split[k];
   }
+  uint8_t outside = r->pending;
+  for (uint32_t i = 0; i < w->node->nin; i++) r->pending |= w->in[i]->type.pending_axes;
   bool ok = run_fn(r, body, val, split);
+  r->pending = outside;
   for (uint32_t i = 0; ok && i < body->ret.n; i++)
     for (uint32_t rank = 0; rank < it->ranks; rank++)
       if (local_move(it, &w->out[i], rank, &val[body->ret.at[i]], rank, MOVE_copy) != local_real(it, &w->out[i], rank))
@@ -181,6 +184,7 @@ static bool run_node(Run *r, const Fn *f, NodeId id, Local *val, Split *split) {
     Work w = {.fn = f, .node = n, .in = var ? &var : in, .out = &val[n->out]};
     for (uint32_t i = 0; i < n->nout; i++) {
       Type t = local_type(it->m, f, n->out + i, split);
+      if (split && r->pending) t.pending = PENDING_sum, t.pending_axes = r->pending;
       val[n->out + i] = local_create(it, &t);
     }
     if (n->op == OP_write || n->op == OP_accumulate) ok = run_store(r, &w);

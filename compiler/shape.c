@@ -399,8 +399,11 @@ static bool shape_body(const Rule *r) {
   if (!r->n->body || r->n->body >= r->m->fn.n) return no(r, "no body");
   const Fn *body = r->m->fn.at[r->n->body];
   if (body->arg.n != r->n->nin || body->ret.n != 1) return no(r, "the body takes %u operands", body->arg.n);
-  if (!not_pending(r) || !splits_agree(r)) return false;
+  if (!splits_agree(r)) return false;
   Type t = *val_type(body, body->ret.at[0]);
+  if (op_has(r->n->op, OPF_LINEAR)) t.pending = operand(r, 0)->pending, t.pending_axes = operand(r, 0)->pending_axes;
+  for (uint32_t i = op_has(r->n->op, OPF_LINEAR); i < r->n->nin; i++)
+    if (operand(r, i)->pending) return no(r, "operand %u is pending", i + 1);
   for (uint32_t i = 0; i < r->n->nin; i++) {
     const Type *a = operand(r, i), *want = val_type(body, body->arg.at[i]);
     if (a->dtype != want->dtype || a->ndim != want->ndim) return no(r, "operand %u is not of the body's type", i + 1);

@@ -262,9 +262,21 @@ static void keep_free(Space *s, uint8_t without, const Type *have) {
   }
 }
 
-static Type wanted(const Walk *w, const Node *n, uint32_t i, const Space *s) {
+// The axes over which n passes its operands' sums on. delay_sums has seen to it that those are all; where weak rules that
+// give way to a sum made others take effect, they may not be.
+static uint8_t passed(const Walk *w, const Node *n, const Space *s) {
+  uint8_t few[16], *sums = n->nin > COUNT(few) ? NEW_N(w->m->arena, uint8_t, n->nin) : few, some = 0, all = 0;
+  for (uint32_t i = 0; i < n->nin; i++) some |= sums[i] = pending(w, node_in(w->from, n)[i]);
+  if (!some) return 0;
+  if (n->op == OP_accumulate) return w->m->var.at[n->attr.var].kind == VAR_grad ? some & (uint8_t)~s->strong : 0;
+  for (uint32_t a = 0; a < w->m->axis.n; a++)
+    if (some >> a & 1 && (op_keeps(n->op) || !(s->strong >> a & 1)) && sum_passes(w->from, n, sums, a)) all |= (uint8_t)(1u << a);
+  return all;
+}
+
+static Type wanted(const Walk *w, const Node *n, uint32_t i, const Space *s, uint8_t pass) {
   ValId v = node_in(w->from, n)[i];
-  uint8_t kept = pending(w, v);
+  uint8_t kept = pending(w, v) & pass;
   Type t = *val_type(w->from, v);
   bool stays = op_keeps(n->op) && w->now[v] && val_type(w->to, w->now[v])->pending_axes == kept;
   if (stays) t = *val_type(w->to, w->now[v]);
@@ -352,17 +364,18 @@ static void step(Walk *w, NodeId id) {
   }
   Space s;
   DimId clash[2];
-  uint8_t without = 0;
-  for (uint32_t i = 0; i < n->nin; i++) without |= pending(w, node_in(w->from, n)[i]);
+  bool weak = w->weak && n->op != OP_write && n->op != OP_accumulate;
   space_of(&s, w->from, n);
-  if (!space_assign(w->r, &s, w->weak && n->op != OP_write && n->op != OP_accumulate, without, clash)) {
+  if (!space_assign(w->r, &s, weak, 0, clash)) {
     clash_report(w->r, n->loc, "this op", clash);
     w->clash = true;
     return;
   }
+  uint8_t without = passed(w, n, &s);
+  if (without) space_assign(w->r, &s, weak, without, clash);
   if (n->nin == 1 && op_has(n->op, OPF_EW) && w->now[node_in(w->from, n)[0]]) keep_free(&s, without, val_type(w->to, w->now[node_in(w->from, n)[0]]));
   ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-  for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], wanted(w, n, i, &s), id);
+  for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], wanted(w, n, i, &s, without), id);
   if (n->op == OP_accumulate && m->var.at[n->attr.var].kind == VAR_grad) {
     Type t = m->type.at[m->var.at[n->attr.var].type];
     t.pending_axes = val_type(w->to, in[0])->pending_axes, t.pending = t.pending_axes ? PENDING_sum : PENDING_none;

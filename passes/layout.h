@@ -35,6 +35,9 @@ bool  op_keeps(Op op);                       // rename, split, merge: the data s
 // its terms are reduced together; 0 for others, and for trees of fewer than three adds.
 const NodeId *scalar_sums(const Fn *f, Arena *a);
 
+// Whether node n of f passes on sums that are pending over axis a; pending: the axes of each operand.
+bool sum_passes(const Fn *f, const Node *n, const uint8_t *pending, uint32_t a);
+
 // By value of f, the axes over which it is reduced before any use; its other pending sums are passed on by that use.
 const uint8_t *delay_sums(const Rules *r, const Fn *f, bool weak, const NodeId *sums, Arena *a);
 

@@ -214,10 +214,10 @@ static const Expect expected[] = {                      // L = 2: 4L+2 of them f
   {"moe", {"dp=2", 0, "again", 1, 0}, {0}},
   {"moe", {"ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
   {"moe", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
-  {"moe", {"tp=2", 0, "again", 2, 0}, {.all_reduce = 4, .reduce_scatter = 6, .all_gather = 13}},
+  {"moe", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 13}},
   {"moe", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 8}},
   {"moe", {"dp=2,ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
-  {"moe", {"ep=2,tp=2", 0, "again", 1, 0}, {.all_reduce = 4, .reduce_scatter = 6, .all_gather = 13, .all_to_all = 8}},
+  {"moe", {"ep=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 13, .all_to_all = 8}},
 };
 
 static const Model *model_named(const char *name) {
