@@ -232,4 +232,7 @@ static int yyreport_syntax_error(const yypcontext_t *c, IrParse *p) {
   return 0;
 }
 
-static void irt_error(const Span *at, IrParse *p, const char *message) { diag_error(p->diag, *at, "IR02", "%s", message); }
+static void irt_error(const Span *at, IrParse *p, const char *message) {        // the parser's stack is full
+  (void)message;
+  diag_error(p->diag, *at, "IR02", "nested deeper than %d", IR_HEIGHT);
+}

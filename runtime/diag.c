@@ -63,13 +63,20 @@ static void say_line(Diag *d, Source *s, Span at, const char *tint) {
   say(d, t.s);
 }
 
+// No control bytes of the user's reach a terminal.
+static char *clean(char *s) {
+  for (char *c = s; *c; c++)
+    if (((unsigned char)*c < 32 && *c != '\n') || *c == 127) *c = '?';
+  return s;
+}
+
 PRINTF(6, 0)
 static void message(Diag *d, Span at, const char *kind, const char *code, const char *tint, const char *fmt, va_list args) {
   Text t;
   text_init(&t, d->arena);
   text_printf(&t, "%s%s%s: %s%s%s%s%s: ", paint(d, "\33[1m"), span_text(d, d->arena, at), paint(d, "\33[0m"),
               paint(d, tint), kind, *code ? " " : "", code, paint(d, "\33[0m"));
-  text_puts(&t, arena_vprintf(d->arena, fmt, args));
+  text_puts(&t, clean(arena_vprintf(d->arena, fmt, args)));
   text_puts(&t, "\n");
   say(d, t.s);
   if (at.line && at.file && at.file < d->source.n) say_line(d, &d->source.at[at.file], at, tint);
@@ -101,7 +108,7 @@ void diag_note(Diag *d, const char *fmt, ...) {
   if (silent(d)) return;
   va_list args;
   va_start(args, fmt);
-  say(d, arena_printf(d->arena, "         %s\n", arena_vprintf(d->arena, fmt, args)));
+  say(d, arena_printf(d->arena, "         %s\n", clean(arena_vprintf(d->arena, fmt, args))));
   va_end(args);
 }
 
@@ -109,13 +116,13 @@ void diag_note_at(Diag *d, Span at, const char *fmt, ...) {
   if (silent(d)) return;
   va_list args;
   va_start(args, fmt);
-  say(d, arena_printf(d->arena, "%s: note: %s\n", span_text(d, d->arena, at), arena_vprintf(d->arena, fmt, args)));
+  say(d, arena_printf(d->arena, "%s: note: %s\n", span_text(d, d->arena, at), clean(arena_vprintf(d->arena, fmt, args))));
   va_end(args);
 }
 
 const char *span_text(const Diag *d, Arena *a, Span at) {
   const char *path = at.file < d->source.n ? d->source.at[at.file].path : "?";
-  return at.line ? arena_printf(a, "%s:%u:%u", path, at.line, at.col) : path;
+  return at.line ? clean(arena_printf(a, "%s:%u:%u", path, at.line, at.col)) : path;
 }
 
 static size_t byte_of(const Source *s, uint32_t line, uint32_t col) {    // where a column (characters from 1) begins

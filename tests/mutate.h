@@ -1,0 +1,15 @@
+// mutate.h -- broken texts from whole ones, and a program that runs something on many: for fuzzers.
+#ifndef MT_TEST_MUTATE_H
+#define MT_TEST_MUTATE_H
+#include "runtime/base.h"
+
+typedef struct { char *s; size_t n; } Bytes;
+
+// A file of the corpus after 1 to 6 edits: bits, bytes, words of the language, lines, pieces of other files.
+Bytes mutate(Arena *a, uint64_t seed, const Bytes *corpus, size_t files, const char *const *words, size_t n);
+
+// main of a fuzzer: N FIRST_SEED FILE…: runs `check` on N mutations of the files. It says what is wrong, or 0; a run that
+// dies or takes more than 20 s is told by its seed.
+typedef const char *(*FuzzCheck)(Arena *a, const char *text, size_t n);
+int fuzz(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);
+#endif
