@@ -1,6 +1,7 @@
 // main.c -- mtc: the commands, and the way from a model text to a plan (function `compile`).
 #include "compiler/interp.h"
 #include "compiler/program.h"
+#include "passes/emit.h"
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include "runtime/options.h"
@@ -53,11 +54,19 @@ static const Option interp_rows[] = {
   OPTION(Settings, interp.final, 0, "final", "FILE", "write the parameters after the last step"),
   OPTION(Settings, interp.log_json, 0, "log-json", "FILE", "a line of JSON per step"),
 };
+static const Option compile_rows[] = {
+  MODEL_ROWS,
+  OPTION(Settings, output, 'o', "output", "PLAN", "the plan's file (default: the model's name with .plan)"),
+  OPTION(Settings, device, 0, "device", "cpu", "what the plan runs on"),
+  OPTION(Settings, no_objects, 0, "no-objects", 0, "leave the kernels as sources; mtrun compiles them when it starts"),
+};
 static const Option opt_rows[] = {
   OPTION(Settings, after, 0, "pass", "A,B", "the passes to run, in this order"),
 };
 
 static const Command commands[] = {
+  {"mtc compile", "MODEL.mt", "Compiles a model text to a plan that mtrun executes.", compile_rows, COUNT(compile_rows),
+   "  mtc compile models/gpt2.mt --preset demo -o demo.plan\n  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
   {"mtc check", "MODEL.mt", "Checks a model text: names, dims, dtypes, sizes, layout over the mesh.", check_rows, COUNT(check_rows), 0},
   {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows, COUNT(dump_rows),
    "  mtc dump gpt2.mt --preset demo --fn forward\n  mtc dump gpt2.mt --after=reshard --mesh tp=2\n  mtc dump gpt2.mt --preset demo --dot --fn forward | dot -Tsvg -o gpt2.svg\n"},
@@ -121,6 +130,24 @@ static Status run_check(Arena *a, const char *path, const Settings *s) {
   for (VarId v = 1; v < m->var.n; v++) params += m->var.at[v].kind == VAR_param;
   printf("%s: %u parameters, %u functions, no errors\n", path, params, m->fn.n - 1);
   return 0;
+}
+
+static Str model_name(Arena *a, const char *path) {                    // the file's name without folder and .mt
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+  return arena_strndup(a, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
+}
+
+static Status run_compile(Arena *a, const char *path, const Settings *s) {
+  Module *m;
+  if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_UNAVAILABLE, "--device %s: not yet; plans are made for cpu", s->device);
+  TRY(build(a, path, s, PASS_select, &m));
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (m->axis.at[i].size > 1)
+      return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
+  Str name = model_name(a, path);
+  Plan *p = emit(m, name);
+  if (!s->no_objects) TRY(compile_objects(p));
+  return plan_save(p, s->output ? s->output : arena_printf(a, "%s.plan", name));
 }
 
 static void print_params(Text *t, const Module *m) {
@@ -225,6 +252,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   bool explain = !strcmp(c->name, "mtc explain");
   if (words.n < 1 || words.n > (explain ? 2u : 1u)) return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
   const char *path = words.at[0].text;
+  if (!strcmp(c->name, "mtc compile")) return run_compile(a, path, &s);
   if (!strcmp(c->name, "mtc check")) return run_check(a, path, &s);
   if (!strcmp(c->name, "mtc dump")) return run_dump(a, path, &s);
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);

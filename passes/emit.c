@@ -1,0 +1,315 @@
+// emit.c -- a module to a plan: variables and inputs get their buffers, functions become instructions, the kernels that
+// are equal become one.
+#include "passes/emit.h"
+#include "passes/group.h"
+#include "runtime/jit.h"
+#include <string.h>
+#include <unistd.h>
+
+enum { SOURCES = 2 };                        // files that the kernels are compiled in, side by side
+
+typedef struct { Str name; uint32_t input, next, here; int64_t bytes; } Input; // buffers: where the host puts it, where kernels read it
+
+typedef struct {
+  Module *m;
+  Plan *p;
+  Arena *a;
+  uint32_t *dim;                             // by DimId
+  uint32_t *var;                             // by VarId: buffer, or slot of a scalar
+  VEC(Input) input;
+  uint32_t full, taken;                      // events of the input stream
+  uint32_t work;                             // buffer of the kernels' work, made at the end
+  int64_t work_bytes;
+  Map kernel;                                // hash -> PlanKernel
+  Text source[SOURCES];
+} Emit;
+
+static uint32_t line_of(Emit *e, Span at, const char *what) {
+  const Diag *d = e->m->diag;
+  const char *path = at.file < d->source.n ? d->source.at[at.file].path : "?";
+  return plan_line(e->p, path, at.line, at.col, what);
+}
+
+static bool sample_dim(const Module *m, DimId d) { return dim_of(m, dim_of(m, d)->root)->sample; }
+
+// ---- tables -------------------------------------------------------------------------------------------------------------
+static void emit_head(Emit *e, const char *model) {
+  Plan *p = e->p;
+  Module *m = e->m;
+  p->model = plan_str(p, model), p->target = plan_str(p, "cpu"), p->tool = plan_str(p, "mtc");
+  for (uint32_t i = 0; i < m->axis.n; i++) vec_push(p->arena, &p->axis, (PlanAxis){plan_str(p, m->axis.at[i].name), m->axis.at[i].size});
+  int64_t batch = 1;
+  for (DimId d = 1; d < m->dim.n; d++) {
+    const Dim *x = dim_of(m, d);
+    e->dim[d] = plan_dim(p, (PlanDim){plan_str(p, x->name), x->extent, x->size, sample_dim(m, d)});
+    if (x->sample) batch = x->extent;
+  }
+  p->steps = (int64_t)setting_num(m, "train.steps", 1), p->seed = (int64_t)setting_num(m, "train.seed", 1234);
+  p->micro_batch = (int64_t)setting_num(m, "train.micro_batch", 1), p->global_batch = (int64_t)setting_num(m, "train.global_batch", 1);
+  p->microbatches = p->global_batch / MAX(batch, 1);
+  static const char *const path[] = {"train.optimizer", "train.schedule"};
+  PlanCall *call[] = {&p->optimizer, &p->schedule};
+  for (size_t i = 0; i < COUNT(path); i++) {
+    const Setting *s = setting_find(m, path[i]);
+    if (!s || s->kind != SET_call) continue;
+    call[i]->word = plan_str(p, s->word);
+    for (uint32_t k = 0; k < s->narg; k++)
+      vec_push(p->arena, &call[i]->num, (PlanNum){plan_str(p, s->arg[k].path), s->arg[k].num, s->arg[k].kind == SET_word ? plan_str(p, s->arg[k].word) : 0});
+  }
+}
+
+static void emit_vars(Emit *e) {
+  static const PlanMem mem[VAR_COUNT] = {[VAR_param] = MEM_params, [VAR_copy] = MEM_copies, [VAR_grad] = MEM_grads, [VAR_moment] = MEM_moments};
+  static const PlanVarKind kind[VAR_COUNT] = {[VAR_param] = PVAR_param, [VAR_copy] = PVAR_copy, [VAR_grad] = PVAR_grad, [VAR_moment] = PVAR_moment};
+  static const PlanInit init[INIT_COUNT] = {[INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal, [INIT_uniform] = PINIT_uniform};
+  Plan *p = e->p;
+  Module *m = e->m;
+  uint32_t *row = NEW_N(e->a, uint32_t, m->var.n);
+  for (VarId v = 1; v < m->var.n; v++)
+    if (m->var.at[v].kind == VAR_scalar) e->var[v] = plan_slot(p, m->var.at[v].name, m->type.at[m->var.at[v].type].dtype);
+  plan_slot(p, "$seed", DT_i64);                                       // scalar_slot of 0: behind the others
+  for (int k = 0; k < VAR_COUNT; k++)
+    for (VarId v = 1; v < m->var.n; v++) {
+      const Var *x = &m->var.at[v];
+      const Type *t = &m->type.at[x->type];
+      if ((int)x->kind != k || x->kind == VAR_scalar) continue;
+      PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim, .of = x->of ? row[x->of] : 0,
+                    .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay, .line = line_of(e, x->loc, "param")};
+      for (int i = 0; i < t->ndim; i++) pv.dim[i] = e->dim[t->dim[i]], pv.axis[i] = x->axis[i];
+      pv.buffer = e->var[v] = plan_buffer(p, x->name, mem[k], -1, type_bytes(m, t), t->dtype);
+      row[v] = p->var.n;
+      vec_push(p->arena, &p->var, pv);
+    }
+}
+
+// A value >= the extent of a dim that an input indexes is refused before the step.
+static int64_t below(const Module *m, Str name) {
+  int64_t least = 0;
+  for (FnId k = 1; k < m->fn.n; k++) {
+    const Fn *f = m->fn.at[k];
+    for (NodeId i = 1; i < f->node.n; i++) {
+      const Node *n = fn_node(f, i);
+      if (n->op != OP_gather && n->op != OP_scatter) continue;
+      ValId v = node_in(f, n)[1];
+      while (f->val.at[v].def && op_is_view(fn_node(f, f->val.at[v].def)->op)) v = node_in(f, fn_node(f, f->val.at[v].def))[0];
+      if (f->val.at[v].def || f->val.at[v].name != name) continue;
+      int64_t extent = dim_of(m, n->attr.dims[0])->extent;
+      least = least ? MIN(least, extent) : extent;
+    }
+  }
+  return least;
+}
+
+static void emit_inputs(Emit *e) {
+  Plan *p = e->p;
+  Module *m = e->m;
+  for (FnId k = 1; k < m->fn.n; k++) {
+    const Fn *f = m->fn.at[k];
+    for (uint32_t i = 0; i < f->arg.n; i++) {
+      Str name = f->val.at[f->arg.at[i]].name;
+      const Type *t = val_type(f, f->arg.at[i]);
+      bool known = false;
+      for (uint32_t j = 0; j < e->input.n; j++) known |= e->input.at[j].name == name;
+      if (known) continue;
+      PlanInput in = {.name = plan_str(p, name), .dtype = t->dtype, .ndim = t->ndim, .below = below(m, name), .line = line_of(e, (Span){.file = 0}, "input")};
+      for (int d = 0; d < t->ndim; d++) in.dim[d] = e->dim[t->dim[d]];
+      vec_push(p->arena, &p->input, in);
+      int64_t bytes = type_bytes(m, t);
+      uint32_t next = plan_buffer(p, arena_printf(e->a, "%s.next", name), MEM_inputs, -1, bytes, t->dtype);
+      uint32_t here = plan_buffer(p, name, MEM_inputs, -1, bytes, t->dtype);
+      vec_push(e->a, &e->input, (Input){name, p->input.n - 1, next, here, bytes});
+    }
+  }
+  if (!e->input.n) return;
+  e->full = plan_event(p, "inputs.full", 0), e->taken = plan_event(p, "inputs.taken", 1);
+}
+
+static const Input *input_of(const Emit *e, const Fn *f, ValId v) {
+  for (uint32_t i = 0; i < e->input.n; i++)
+    if (e->input.at[i].name == f->val.at[v].name) return &e->input.at[i];
+  bug("emit: an argument of %s is no input", f->name);
+}
+
+// ---- kernels ------------------------------------------------------------------------------------------------------------
+static uint32_t emit_kernel(Emit *e, Kernel *k) {
+  Plan *p = e->p;
+  kernel_finish(k);
+  uint64_t h = kernel_hash(k);
+  const uint64_t *known = map_get(&e->kernel, h);
+  if (known) return (uint32_t)*known;
+  Launch l = kernel_launch(k);
+  KernelCost cost = kernel_cost(k);
+  static const char *const class[LOOP_COUNT] = {"auto", "map", "row", "col", "scatter"};
+  uint32_t file = (p->kernel.n - 1) % SOURCES;
+  PlanKernel row = {.symbol = plan_str(p, kernel_symbol(e->a, k)), .hash = h, .class = plan_str(p, class[k->class]), .source = file + 1, .stages = (uint32_t)l.stages,
+                    .units = {l.units[0], l.units[1]}, .grain = {l.grain[0], l.grain[1]}, .work = l.work, .flops = cost.flops, .bytes = cost.bytes};
+  for (uint32_t i = 0; i < k->nbuf; i++) vec_push(p->arena, &row.param, (PlanParam){k->buf[i].dtype, k->buf[i].count, k->buf[i].read, k->buf[i].written});
+  emit_c(&e->source[file], k, row.symbol);
+  vec_push(p->arena, &p->kernel, row);
+  map_put(&e->kernel, h, p->kernel.n - 1);
+  e->work_bytes = MAX(e->work_bytes, l.work);
+  return p->kernel.n - 1;
+}
+
+// ---- functions ----------------------------------------------------------------------------------------------------------
+typedef struct { const Groups *g; uint32_t *buffer; uint32_t block; } Where; // by value: its buffer; of the values without dims
+
+static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
+  const Groups *g = w->g;
+  const Type *t = val_type(g->f, v);
+  const Node *n = g->f->val.at[v].def ? fn_node(g->f, g->f->val.at[v].def) : 0;
+  const char *name = arena_printf(e->a, "%s.%u", g->f->name, v);
+  switch (g->stored[v]) {
+  case STORED_arg: return input_of(e, g->f, v)->here;
+  case STORED_var: return e->var[n->attr.var];
+  case STORED_temp: return plan_buffer(e->p, name, MEM_activations, g->at[v], type_bytes(e->m, t), t->dtype);
+  default: bug("emit: a value of %s has no place", g->f->name);
+  }
+}
+
+static PlanArg value_place(Emit *e, Where *w, ValId v) {
+  bool small = !v || (w->g->stored[v] == STORED_small && !w->buffer[v]);
+  if (small && !w->block) w->block = plan_buffer(e->p, arena_printf(e->a, "%s.scalars", w->g->f->name), MEM_activations, 0, w->g->small_count * 8, DT_f64);
+  if (small) return (PlanArg){w->block, v ? w->g->at[v] * 8 : 0};
+  if (!w->buffer[v]) w->buffer[v] = make_buffer(e, w, v);
+  return (PlanArg){w->buffer[v], 0};
+}
+
+static PlanArg var_place(const Emit *e, VarId v) {
+  if (e->m->var.at[v].kind == VAR_scalar) return plan_slot_arg(e->p, e->var[v]);
+  return (PlanArg){e->var[v], 0};
+}
+
+static const char *what_of(const Fn *f, const Group *g) {              // the path of the group's first root, or its op
+  const Node *n = fn_node(f, g->node);
+  return *n->path ? n->path : op_info[n->op].name;
+}
+
+static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
+  const Fn *f = w->g->f;
+  const Node *n = fn_node(f, g->node);
+  const Type *out = g->var ? &e->m->type.at[e->m->var.at[g->var].type] : val_type(f, n->out);
+  PlanGemm gemm;
+  ValId base[2];
+  int64_t off[2];
+  product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, out, &gemm, base, off);
+  PlanArg in[2], to = g->var ? var_place(e, g->var) : value_place(e, w, n->out);
+  for (int i = 0; i < 2; i++) {
+    in[i] = value_place(e, w, base[i]);
+    in[i].at += off[i] * (int64_t)dtype_bytes(val_type(f, base[i])->dtype);
+  }
+  if (g->accumulate) at.when = WHEN_first;
+  ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
+  if (!g->accumulate) return;
+  at.when = WHEN_later, gemm.accumulate = true;
+  ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
+}
+
+static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at) {
+  Operand operand[KERNEL_BUFFERS] = {0};
+  Kernel *k = kernel_of(w->g, group, first, operand);
+  uint32_t id = emit_kernel(e, k);
+  PlanArg arg[KERNEL_BUFFERS + 1];
+  uint32_t n = 0;
+  for (; n < k->nbuf; n++) arg[n] = operand[n].var ? var_place(e, operand[n].var) : value_place(e, w, operand[n].v);
+  if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};
+  ins_kernel(at, id, arg, n);
+}
+
+static void emit_fn(Emit *e, const Fn *f) {
+  Arena *a = arena_create();
+  Groups *g = fuse(e->m, f, a);
+  memory_plan(g);
+  uint32_t *output = NEW_N(a, uint32_t, f->val.n);
+  for (uint32_t i = 0; i < f->ret.n; i++) {
+    const Type *t = val_type(f, f->ret.at[i]);
+    PlanOutput o = {.name = plan_str(e->p, f->ret_name.at[i]), .dtype = t->dtype, .ndim = t->ndim};
+    if (!output[f->ret.at[i]]) output[f->ret.at[i]] = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
+    o.buffer = output[f->ret.at[i]];
+    for (int d = 0; d < t->ndim; d++) o.dim[d] = e->dim[t->dim[d]];
+    vec_push(e->p->arena, &e->p->output, o);
+  }
+  Where w = {g, output, 0};
+  uint32_t fn = plan_fn(e->p, f->name);
+  PlanAt at = {e->p, fn, STREAM_compute, WHEN_always, line_of(e, (Span){0}, "input")}, in = at;
+  in.stream = STREAM_input;
+  if (f->arg.n) ins_wait(in, e->taken);
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    const Input *x = input_of(e, f, f->arg.at[i]);
+    ins_load(in, x->input, (PlanArg){x->next, 0});
+  }
+  if (f->arg.n) ins_record(in, e->full), ins_wait(at, e->full);
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    const Input *x = input_of(e, f, f->arg.at[i]);
+    ins_copy(at, (PlanArg){x->here, 0}, (PlanArg){x->next, 0}, x->bytes);
+  }
+  if (f->arg.n) ins_record(at, e->taken);
+  for (uint32_t i = 0; i < g->group.n; i++) {
+    const Group *x = &g->group.at[i];
+    at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
+    at.when = WHEN_always;
+    if (x->class == LOOP_auto) emit_product(e, &w, x, at);
+    else if (!group_accumulates(x)) emit_loops(e, &w, i, false, at);
+    else {
+      at.when = WHEN_first, emit_loops(e, &w, i, true, at);
+      at.when = WHEN_later, emit_loops(e, &w, i, false, at);
+    }
+  }
+  arena_destroy(a);
+}
+
+static void emit_cells(Emit *e) {
+  Plan *p = e->p;
+  uint32_t prologue = plan_find_fn(p, "prologue"), micro = plan_find_fn(p, "micro"), update = plan_find_fn(p, "update");
+  for (int64_t j = 0; prologue && j < p->microbatches; j++) vec_push(p->arena, &p->cell, (PlanCell){CELL_P, (uint32_t)j, prologue});
+  for (int64_t j = 0; micro && j < p->microbatches; j++) vec_push(p->arena, &p->cell, (PlanCell){CELL_FB, (uint32_t)j, micro});
+  if (update) vec_push(p->arena, &p->cell, (PlanCell){CELL_U, 0, update});
+}
+
+static bool takes_text(const Emit *e) {                                // tokens and labels, and nothing more
+  bool tokens = false, labels = false;
+  for (uint32_t i = 0; i < e->input.n; i++) {
+    tokens |= !strcmp(e->input.at[i].name, "tokens"), labels |= !strcmp(e->input.at[i].name, "labels");
+    if (strcmp(e->input.at[i].name, "tokens") && strcmp(e->input.at[i].name, "labels")) return false;
+  }
+  return tokens && labels;
+}
+
+Plan *emit(Module *m, const char *model) {
+  Plan *p = plan_create(m->arena);
+  Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;
+  e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
+  map_init(&e->kernel, e->a);
+  for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
+  emit_head(e, model);
+  emit_vars(e);
+  emit_inputs(e);
+  p->data = plan_str(p, takes_text(e) ? "gpt" : "none");
+  for (uint32_t i = 0; i < m->output.n; i++) {
+    const Output *o = &m->output.at[i];
+    VarId slot = var_find(m, intern_printf(m->in, "$out.%s", o->name));
+    vec_push(p->arena, &p->output, (PlanOutput){.name = plan_str(p, o->name), .coef = o->coef, .per_step = o->per_step, .slot = slot ? e->var[slot] : 0, .dtype = DT_f64});
+  }
+  e->work = plan_buffer(p, "work", MEM_workspace, 0, 0, DT_u8);
+  for (FnId i = 1; i < m->fn.n; i++)
+    if (!m->fn.at[i]->is_body) emit_fn(e, m->fn.at[i]);
+  p->buffer.at[e->work].bytes = p->memory[MEM_workspace] = e->work_bytes;
+  emit_cells(e);
+  for (int i = 0; i < SOURCES; i++)
+    vec_push(p->arena, &p->source, (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s, (int64_t)e->source[i].n});
+  return p;
+}
+
+Status compile_objects(Plan *p) {
+  Jit jit;
+  JitSource src[SOURCES];
+  JitObject out[SOURCES];
+  uint32_t n = 0;
+  TRY(jit_open(&jit, p->arena, 0));
+  for (uint32_t i = 1; i < p->source.n && n < SOURCES; i++) src[n++] = (JitSource){p->source.at[i].text, (size_t)p->source.at[i].bytes};
+  Status s = jit_compile(&jit, src, n, out);
+  for (uint32_t i = 0; i < n && !s; i++)
+    vec_push(p->arena, &p->object, (PlanObject){i + 1, plan_str(p, jit.target), plan_str(p, jit.cc_id ? "cc" : "?"), out[i].bytes, (int64_t)out[i].n});
+  jit_close(&jit);
+  return s;
+}

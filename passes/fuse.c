@@ -1,0 +1,355 @@
+// fuse.c -- cuts a function into steps: which values lie in memory, and which kernel computes which.
+//
+// A value lies in memory when a product takes or makes it, when it is reduced, written, returned, or when computing it
+// again wherever it is used would cost more than storing it. All others exist only inside kernels: a chain of
+// elementwise ops costs no memory traffic, and a backward kernel computes what the forward one knew from the stored
+// values both read. Right, because every op but the stateful ones is a function of its operands (random ones too: they
+// count by place).
+//
+// Stored values are then made in order. One joins the youngest step it depends on when their loops agree; steps are
+// numbered in the order of their making, and everything a step reads is made by lower numbers, so the order is right.
+#include "passes/group.h"
+#include <string.h>
+
+enum { OPS_AGAIN = 100, OPS_MOST = 400, LOADS_MOST = 24, ROOTS_MOST = 12, READS_MOST = 40, MANY = UINT32_MAX };
+
+typedef struct {
+  Groups *g;
+  const Fn *f;
+  Module *m;
+  Arena *a;
+  bool     *stored;
+  bool     *operand;                         // by value: a product reads it from memory
+  uint32_t *reach;                           // by value: the one stored value (or 2^31 + parameter) it ends in, or MANY
+  uint16_t *loads, *ops;                     // by value, to compute it from what is stored
+  uint32_t *uses;
+  Map recent;                                // loops and a shared operand -> 1 + youngest group
+} Fuse;
+
+static const Node *def(const Fuse *u, ValId v) { return u->f->val.at[v].def ? fn_node(u->f, u->f->val.at[v].def) : 0; }
+static bool is_sink(Op op) { return op == OP_write || op == OP_accumulate; }
+static bool is_leaf(const Node *n) { return !n || n->op == OP_read; }
+static bool always_stored(Op op) { return op == OP_dot || op == OP_sum || op == OP_reduce_max || op == OP_cumsum || op == OP_scatter; }
+
+// ---- which values lie in memory -------------------------------------------------------------------------------------
+static uint32_t weight(Op op) {
+  switch (op) {
+  case OP_exp: case OP_log: case OP_tanh: case OP_erf: case OP_pow: case OP_div: return 8;
+  case OP_sin: case OP_cos: case OP_random: return 24;
+  case OP_const: case OP_index: case OP_expand: case OP_rename: case OP_detach: case OP_unstack: case OP_slice: case OP_merge: case OP_split: return 0;
+  default: return 1;
+  }
+}
+
+static void required(Fuse *u) {
+  const Fn *f = u->f;
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    if (always_stored(n->op)) u->stored[n->out] = true;
+    if (n->op == OP_dot) {
+      PlanGemm gemm;
+      ValId base[2];
+      int64_t at[2];
+      if (!product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), &gemm, base, at))
+        bug("fuse: the product at line %u cannot be addressed", n->loc.line);
+      for (int k = 0; k < 2; k++) u->stored[base[k]] = u->operand[base[k]] = true;
+    }
+  }
+  for (uint32_t i = 0; i < f->ret.n; i++) u->stored[f->ret.at[i]] = true;
+  for (uint32_t i = 0; i < f->arg.n; i++) u->stored[f->arg.at[i]] = true;
+  for (NodeId i = 1; i < f->node.n; i++)
+    if (fn_node(f, i)->op == OP_read) u->stored[fn_node(f, i)->out] = true;
+}
+
+static bool never_stored(const Node *n) { return is_leaf(n) || op_is_view(n->op) || n->op == OP_const; }
+
+// A value that is small beside what uses it, and dear: computed once. Its loops would run again for every element.
+static bool broadcast_dear(const Fuse *u, ValId v, ValId user) {
+  int64_t few = type_count(u->m, val_type(u->f, v)), many = type_count(u->m, val_type(u->f, user));
+  return u->ops[v] >= 8 && few < many / 8;
+}
+
+// A parameter's gradient, moments and copy are written by one kernel: for what they share they count as one use.
+static VarId owner(const Module *m, VarId v) { return m->var.at[v].of ? m->var.at[v].of : v; }
+
+// Where each value ends up, from the uses down.
+static void find_reach(Fuse *u) {
+  const Fn *f = u->f;
+  memset(u->reach, 0, f->val.n * sizeof *u->reach);
+  for (NodeId i = f->node.n; i-- > 1;) {
+    const Node *n = fn_node(f, i);
+    uint32_t to = is_sink(n->op) ? 0x80000000u + owner(u->m, n->attr.var) : 0;
+    for (uint32_t k = 0; k < n->nout; k++) {
+      uint32_t r = u->stored[n->out + k] ? n->out + k : u->reach[n->out + k];
+      to = !to || !r || to == r ? to | r : MANY;
+    }
+    for (uint32_t k = 0; k < n->nin && to; k++) {
+      ValId v = node_in(f, n)[k];
+      u->reach[v] = !u->reach[v] || u->reach[v] == to ? to : MANY;
+    }
+  }
+}
+
+// Loads and ops of each value from the stored ones up; stores what would be computed more than once at a price.
+static void decide(Fuse *u) {
+  const Fn *f = u->f;
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    uint32_t loads = 0, ops = weight(n->op);
+    for (uint32_t k = 0; k < n->nin; k++) {
+      ValId v = node_in(f, n)[k];
+      const Node *d = def(u, v);
+      if (n->nout && d && !u->stored[v] && !never_stored(d) && broadcast_dear(u, v, n->out)) u->stored[v] = true;
+      bool big = n->nout && val_type(f, v)->ndim && 4 * type_count(u->m, val_type(f, v)) >= type_count(u->m, val_type(f, n->out));
+      loads += u->stored[v] ? big : u->loads[v];
+      ops += u->stored[v] ? 0 : u->ops[v];
+    }
+    if (n->op == OP_stack) ops *= 2;
+    for (uint32_t k = 0; k < n->nout; k++) {
+      ValId v = n->out + k;
+      u->loads[v] = (uint16_t)MIN(loads, 1000u), u->ops[v] = (uint16_t)MIN(ops, 10000u);
+      bool again = u->reach[v] == MANY && (loads >= 2 || ops > OPS_AGAIN);
+      if (!never_stored(n) && (again || loads > LOADS_MOST || ops > OPS_MOST)) u->stored[v] = true;
+    }
+  }
+}
+
+// Twice: what the first round stores ends the reach of what it is made from.
+static void worth_storing(Fuse *u) {
+  bool *needed = NEW_N(u->a, bool, u->f->val.n);
+  memcpy(needed, u->stored, u->f->val.n * sizeof *needed);
+  for (int round = 0; round < 2; round++) {
+    find_reach(u);
+    memcpy(u->stored, needed, u->f->val.n * sizeof *needed);
+    decide(u);
+  }
+}
+
+// ---- what a step reads ----------------------------------------------------------------------------------------------
+typedef VEC(ValId) Reads;
+typedef struct { Reads *reads; bool *seen, *bent; bool *bent_seen; } Walk; // bent: reached through a view, gather or shift
+
+static void reads_of(Fuse *u, ValId v, bool bent, Walk *w) {           // the stored values that computing v loads
+  bool *seen = bent ? w->bent_seen : w->seen;
+  if (seen[v]) return;
+  seen[v] = true;
+  if (u->stored[v]) {
+    if (!w->seen[v] || !w->bent_seen[v]) vec_push(u->a, w->reads, v);
+    if (bent) w->bent[v] = true;
+    return;
+  }
+  const Node *n = def(u, v);
+  if (!n) return;
+  bool bends = (op_is_view(n->op) && n->op != OP_expand && n->op != OP_detach) || n->op == OP_gather || n->op == OP_shift || n->op == OP_stack || n->op == OP_unslice;
+  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bent || bends, w);
+}
+
+// ---- loops ------------------------------------------------------------------------------------------------------------
+static bool in_set(const DimId *s, uint32_t n, DimId d) {
+  for (uint32_t i = 0; i < n; i++)
+    if (s[i] == d) return true;
+  return false;
+}
+static bool same_set(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) {
+  bool same = na == nb;
+  for (uint32_t i = 0; same && i < na; i++) same = in_set(b, nb, a[i]);
+  return same;
+}
+
+// Rows when the reduced dims are the innermost of what is read, and there are rows enough; else columns.
+static LoopClass reduction_class(Fuse *u, const Node *n, const Group *g) {
+  if (n->op == OP_cumsum) return LOOP_row;
+  const Type *t = val_type(u->f, node_in(u->f, n)[0]);
+  int64_t rows = 1, cols = 1;
+  for (uint32_t i = 0; i < g->np; i++) rows *= dim_of(u->m, g->p[i])->size;
+  for (uint32_t i = 0; i < g->nr; i++) cols *= dim_of(u->m, g->r[i])->size;
+  bool inner = true;
+  for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= in_set(g->r, g->nr, t->dim[i]);
+  return rows >= 8 && (inner || rows >= 64 * cols) ? LOOP_row : LOOP_col;
+}
+
+static void loops_of(Fuse *u, const Node *n, Group *g) {
+  const Attr *at = &n->attr;
+  const Type *t = val_type(u->f, n->nout ? n->out : node_in(u->f, n)[0]);
+  g->class = LOOP_map;
+  for (int i = 0; i < t->ndim; i++)
+    if (n->op != OP_cumsum || !in_set(at->dims, at->ndims, t->dim[i])) g->p[g->np++] = t->dim[i];
+  if (n->op == OP_sum || n->op == OP_reduce_max) {
+    const Type *x = val_type(u->f, node_in(u->f, n)[0]);               // in the order in which they lie
+    for (int i = 0; i < x->ndim; i++)
+      if (in_set(at->dims, at->ndims, x->dim[i])) g->r[g->nr++] = x->dim[i];
+    g->class = reduction_class(u, n, g);
+  } else if (n->op == OP_cumsum) {
+    for (uint32_t i = 0; i < at->ndims; i++) g->r[g->nr++] = at->dims[i];
+    g->class = LOOP_row;
+  } else if (n->op == OP_scatter) {
+    const Type *i = val_type(u->f, node_in(u->f, n)[1]);
+    for (int k = 0; k < i->ndim; k++)
+      if (!in_set(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
+    g->class = LOOP_scatter;
+  }
+}
+
+static bool all_dims_are(const Group *big, const Group *g) {           // g's dims = big's parallel and reduced ones
+  DimId all[2 * MAX_DIMS], own[2 * MAX_DIMS];
+  memcpy(all, big->p, big->np * sizeof *all), memcpy(all + big->np, big->r, big->nr * sizeof *all);
+  memcpy(own, g->p, g->np * sizeof *own), memcpy(own + g->np, g->r, g->nr * sizeof *own);
+  return same_set(all, big->np + big->nr, own, g->np + g->nr);
+}
+
+// Whether g (one root) may run in the loops of `into`; the loops that both then have are put into *into.
+static bool joins(Group *into, const Group *g, bool depends) {
+  bool same_p = same_set(into->p, into->np, g->p, g->np), same_r = same_set(into->r, into->nr, g->r, g->nr);
+  if (into->root.n >= ROOTS_MOST || into->nread + g->nread - into->nsmall - g->nsmall > READS_MOST) return false;
+  if (into->class == LOOP_col) return g->class == LOOP_col && !depends && same_p && same_r;
+  if (into->class == LOOP_map && g->class == LOOP_map) return same_p;
+  if (into->class == LOOP_map && g->class == LOOP_row && all_dims_are(into, g)) {
+    memcpy(into->p, g->p, sizeof g->p), memcpy(into->r, g->r, sizeof g->r);
+    into->np = g->np, into->nr = g->nr, into->class = LOOP_row;
+    return true;
+  }
+  if (into->class != LOOP_row) return false;
+  if (g->class == LOOP_row) return same_p && same_r;
+  return g->class == LOOP_map && (same_p || all_dims_are(into, g));
+}
+
+// ---- steps ------------------------------------------------------------------------------------------------------------
+static uint64_t loops_key(const Fuse *u, const Group *g, ValId shared) {
+  uint64_t h = hash_mix(g->class == LOOP_col, shared);
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < g->np; i++) sum += hash_mix(g->p[i], g->class == LOOP_col ? 1 : 2);
+  for (uint32_t i = 0; i < g->nr; i++) sum += hash_mix(g->r[i], g->class == LOOP_col ? 3 : 2);
+  (void)u;
+  return hash_mix(h, sum);
+}
+
+static uint32_t made_by(const Fuse *u, ValId v) { return u->g->group_of[v]; }
+
+static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads, const bool *bent) {
+  const Node *n = fn_node(u->f, id);
+  Group g = {.node = id};
+  loops_of(u, n, &g);
+  g.nread = reads->n;
+  for (uint32_t i = 0; i < reads->n; i++) g.nsmall += !val_type(u->f, reads->at[i])->ndim;
+  uint32_t youngest = 0, into = 0;
+  bool direct = true;
+  for (uint32_t i = 0; i < reads->n; i++) youngest = MAX(youngest, made_by(u, reads->at[i]));
+  for (uint32_t i = 0; i < reads->n; i++)
+    if (made_by(u, reads->at[i]) == youngest && bent[reads->at[i]]) direct = false;
+  Group *young = youngest ? &u->g->group.at[youngest - 1] : 0;
+  if (young && young->class != LOOP_auto && direct && joins(young, &g, true)) into = youngest;
+  for (uint32_t i = 0; i < reads->n && !into; i++) {                   // a sibling: the same loops over the same operand
+    if (!val_type(u->f, reads->at[i])->ndim) continue;
+    const uint64_t *at = map_get(&u->recent, loops_key(u, &g, reads->at[i]));
+    if (!at || *at < youngest || (*at == youngest && !direct)) continue;
+    bool depends = false, crooked = false;
+    for (uint32_t k = 0; k < reads->n; k++)
+      if (made_by(u, reads->at[k]) == *at) depends = true, crooked |= bent[reads->at[k]];
+    if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
+  }
+  if (into) {
+    u->g->group.at[into - 1].nread += g.nread, u->g->group.at[into - 1].nsmall += g.nsmall;
+  } else {
+    vec_push(u->a, &u->g->group, g);
+    into = u->g->group.n;
+  }
+  Group *group = &u->g->group.at[into - 1];
+  vec_push(u->a, &group->root, root);
+  if (value) u->g->group_of[value] = into;
+  for (uint32_t i = 0; i < reads->n; i++) {
+    u->g->last[reads->at[i]] = MAX(u->g->last[reads->at[i]], into);
+    if (val_type(u->f, reads->at[i])->ndim) map_put(&u->recent, loops_key(u, &g, reads->at[i]), into);
+  }
+}
+
+static void place_kernel(Fuse *u, NodeId id, Root root, ValId value, Walk *w) {
+  const Node *n = fn_node(u->f, id);
+  w->reads->n = 0;
+  if (is_sink(n->op)) reads_of(u, node_in(u->f, n)[0], false, w);
+  else {
+    bool bends = (op_is_view(n->op) && n->op != OP_expand) || n->op == OP_gather || n->op == OP_shift || n->op == OP_stack || n->op == OP_unslice || n->op == OP_scatter;
+    for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends, w);
+  }
+  place_root(u, id, root, value, w->reads, w->bent);
+  // forget the walk: only what it touched
+  memset(w->seen, 0, u->f->val.n), memset(w->bent_seen, 0, u->f->val.n), memset(w->bent, 0, u->f->val.n);
+}
+
+static void place_product(Fuse *u, NodeId id) {
+  const Node *n = fn_node(u->f, id);
+  PlanGemm gemm;
+  ValId base[2];
+  int64_t at[2];
+  product_of(u->f, node_in(u->f, n)[0], node_in(u->f, n)[1], n->attr.dims, n->attr.ndims, val_type(u->f, n->out), &gemm, base, at);
+  vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .node = id});
+  u->g->group_of[n->out] = u->g->group.n;
+  for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
+}
+
+// The node that makes stored value v; to: its one use when that is a write or accumulation, which its maker then does.
+static void place_value(Fuse *u, NodeId id, ValId v, NodeId to, const bool *read, Walk *w) {
+  const Node *n = fn_node(u->f, id), *s = to ? fn_node(u->f, to) : 0;
+  VarId var = 0;
+  if (s && !(s->op == OP_write && read[s->attr.var])) {
+    const Type *tv = &u->m->type.at[u->m->var.at[s->attr.var].type], *t = val_type(u->f, v);
+    bool same_order = tv->ndim == t->ndim && tv->dtype == t->dtype && !memcmp(tv->dim, t->dim, t->ndim * sizeof *t->dim);
+    if (n->op != OP_dot || same_order) var = s->attr.var, u->g->moved[v] = true;
+  }
+  bool accumulate = var && s->op == OP_accumulate;
+  if (n->op != OP_dot) {
+    place_kernel(u, id, (Root){.v = v, .var = var, .accumulate = accumulate, .node = var ? to : id}, v, w);
+    return;
+  }
+  place_product(u, id);
+  Group *last = &u->g->group.at[u->g->group.n - 1];
+  last->var = var, last->accumulate = accumulate;
+}
+
+static Stored stored_as(const Fuse *u, ValId v) {
+  const Node *n = def(u, v);
+  if (!n) return STORED_arg;
+  if (n->op == OP_read) return u->m->var.at[n->attr.var].kind == VAR_scalar ? STORED_slot : STORED_var;
+  return val_type(u->f, v)->ndim ? STORED_temp : STORED_small;
+}
+
+Groups *fuse(Module *m, const Fn *f, Arena *a) {
+  Groups *g = NEW(a, Groups);
+  Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a}, *u = &fuse_state;
+  uint32_t n = f->val.n;
+  *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n),
+                .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n)};
+  u->stored = NEW_N(a, bool, n), u->operand = NEW_N(a, bool, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
+  u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n);
+  map_init(&u->recent, a);
+  NodeId *sink = NEW_N(a, NodeId, n);        // by value: the write or accumulate that is its only use
+  required(u);
+  worth_storing(u);
+  for (NodeId i = 1; i < f->node.n; i++)
+    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) {
+      ValId v = node_in(f, fn_node(f, i))[k];
+      u->uses[v]++;
+      if (is_sink(fn_node(f, i)->op)) sink[v] = i;
+    }
+  for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++;
+  bool *read = NEW_N(a, bool, m->var.n);     // by variable
+  for (NodeId i = 1; i < f->node.n; i++)
+    if (fn_node(f, i)->op == OP_read) read[fn_node(f, i)->attr.var] = true;
+  Reads reads = {0};
+  Walk w = {.reads = &reads, .seen = NEW_N(a, bool, n), .bent = NEW_N(a, bool, n), .bent_seen = NEW_N(a, bool, n)};
+  for (int late = 0; late < 2; late++)                                 // writes of what is read come when all has been read
+    for (NodeId i = 1; i < f->node.n; i++) {
+      const Node *node = fn_node(f, i);
+      if (is_sink(node->op)) {
+        ValId v = node_in(f, node)[0];
+        if (!g->moved[v] && late == (read[node->attr.var] && node->op == OP_write))
+          place_kernel(u, i, (Root){.v = v, .var = node->attr.var, .accumulate = node->op == OP_accumulate, .node = i}, 0, &w);
+        continue;
+      }
+      for (uint32_t k = 0; k < node->nout && !late; k++) {
+        ValId v = node->out + k;
+        if (u->stored[v] && node->op != OP_read) place_value(u, i, v, u->uses[v] == 1 ? sink[v] : 0, read, &w);
+      }
+    }
+  for (ValId v = 1; v < n; v++) g->stored[v] = u->stored[v] ? (uint8_t)stored_as(u, v) : STORED_no;
+  return g;
+}

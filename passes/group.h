@@ -1,0 +1,72 @@
+// group.h -- a function cut into steps in the order in which they run: kernels and library products. Some values lie in
+// memory (stored), the others exist only inside the kernels that use them and are computed there, each time again.
+#ifndef MT_GROUP_H
+#define MT_GROUP_H
+#include "compiler/ir.h"
+#include "compiler/kernel.h"
+#include "runtime/plan.h"
+
+// ---- where along a dim: an affine function of the loops of a kernel, plus at most one value -----------------------------
+typedef struct {
+  int64_t  base, coef[KERNEL_RANGES];
+  uint32_t index;                            // kernel value, 0: none; icoef times it is added
+  int64_t  icoef, iextent;                   // it counts as existing in 0 … iextent-1
+} Pos;
+enum { ENV_DIMS = 12 };
+typedef struct { uint32_t n; DimId dim[ENV_DIMS]; Pos pos[ENV_DIMS]; } Env;
+
+Pos *env_find(Env *e, DimId d);              // 0: not bound
+void env_set(Env *e, DimId d, Pos p);
+// One step through a view: v's own dims are bound in env; afterwards its operand's are, and *operand is that.
+typedef enum { VIEW_none, VIEW_passed, VIEW_blocked } ViewStep; // none: v is no view; blocked: this env cannot be expressed
+typedef struct { int64_t n; uint32_t range; } Cut;                     // n > 0: with loop `range` cut into two, the inner of n points, it can
+ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *operand, Cut *cut);
+bool op_is_view(Op op);
+
+// ---- groups ---------------------------------------------------------------------------------------------------------
+typedef enum { STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot } Stored; // small: no dims; slot: of the scalar block
+
+typedef struct {                             // something a kernel computes and keeps
+  ValId v;
+  VarId var;                                 // written there instead of to v's own place; 0: none
+  bool  accumulate;
+  NodeId node;                               // what asked for it
+} Root;
+
+typedef struct {
+  LoopClass class;                           // kernels; LOOP_auto: a product
+  NodeId node;                               // products: the dot; kernels: the first root's node (line, why)
+  VEC(Root) root;
+  uint32_t np, nr;
+  DimId p[MAX_DIMS], r[MAX_DIMS];            // parallel and reduced dims; of a map all are parallel
+  uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
+  VarId var; bool accumulate;                // products: written to this variable instead of to its own place
+} Group;
+
+typedef struct {
+  Module *m;
+  const Fn *f;
+  Arena *arena;
+  uint8_t  *stored;                          // by value: Stored
+  uint32_t *group_of;                        // by value: 1 + group that computes it, 0: none (arguments, reads, values inside)
+  bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
+  uint32_t *last;                            // by value: 1 + last group that reads it from memory
+  int64_t  *at;                              // by value: byte offset in its block (temps), index (small); made by memory_plan
+  VEC(Group) group;
+  int64_t temp_bytes, small_count;
+} Groups;
+
+Groups *fuse(Module *m, const Fn *f, Arena *a);
+void memory_plan(Groups *g);
+// What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
+// of all values without dims, 8 bytes each, seen as an array of t.
+typedef struct { ValId v; VarId var; DType t; } Operand;
+// first: the variant for a step's first microbatch, where accumulating stores are plain ones.
+Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Operand operand[KERNEL_BUFFERS]);
+bool    group_accumulates(const Group *g);
+uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
+// x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in
+// memory, at[]: offsets in them, in elements. False: no such call can address them.
+bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]);
+uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits
+#endif

@@ -1,0 +1,108 @@
+// select.c -- the graph in the form that kernels and library products take.
+//
+// Composites are replaced by their bodies. A product that contracts nothing is an elementwise multiplication. A product
+// whose operands or result a library call cannot address (no dim of stride 1 where it needs one) gets a copy of the
+// operand, or another order of the result. Nothing changes what is computed.
+#include "compiler/inline.h"
+#include "passes/group.h"
+#include "passes/pass.h"
+#include <string.h>
+
+static ValId outer(Build *b, const Type *out, ValId x, ValId y) {      // x · y without contraction
+  DimId more[MAX_DIMS];
+  uint32_t n = 0;
+  const Type tx = *val_type(b->fn, x), ty = *val_type(b->fn, y);
+  for (int i = 0; i < ty.ndim; i++)
+    if (type_pos(&tx, ty.dim[i]) < 0) more[n++] = ty.dim[i];
+  if (n && n < ty.ndim + 0u + tx.ndim) x = ir_dims(b, OP_expand, x, more, n);
+  Type t = *val_type(b->fn, x);
+  t.ndim = out->ndim;
+  memcpy(t.dim, out->dim, sizeof t.dim), memcpy(t.split, out->split, sizeof t.split);
+  TypeId id = type_intern(b->fn->module, t);
+  ValId v = ir_add_typed(b, OP_mul, (ValId[]){x, y}, 2, (Attr){0}, &id, 1, 0);
+  return ir_cast(b, v, out->dtype);
+}
+
+static bool has(const DimId *d, uint32_t n, DimId x) {
+  for (uint32_t i = 0; i < n; i++)
+    if (d[i] == x) return true;
+  return false;
+}
+
+// x with its dims in the order: those of neither group, then `first`-group dims, then the others
+static ValId reordered(Build *b, ValId x, const Type *other, const DimId *inner, uint32_t ninner) {
+  Type t = *val_type(b->fn, x), now = t;
+  uint32_t n = 0;
+  for (int pass = 0; pass < 3; pass++)
+    for (int i = 0; i < t.ndim; i++) {
+      int kind = has(inner, ninner, t.dim[i]) ? 2 : type_pos(other, t.dim[i]) >= 0 ? 0 : 1; // shared, own, contracted
+      if (kind == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
+    }
+  TypeId id = type_intern(b->fn->module, now);
+  Build copy = *b;
+  copy.why = "select: a copy that the library product can address";
+  return ir_add_typed(&copy, OP_cast, &x, 1, (Attr){0}, &id, 1, 0);
+}
+
+static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId y) {
+  Module *m = b->fn->module;
+  Type out = *given, tx = *val_type(b->fn, x), ty = *val_type(b->fn, y);
+  if (!n->attr.ndims) return outer(b, &out, x, y);
+  PlanGemm g;
+  ValId base[2], in[2] = {x, y};
+  int64_t at[2];
+  if (!product_of(b->fn, x, y, n->attr.dims, n->attr.ndims, &out, &g, base, at)) {
+    in[0] = reordered(b, x, &ty, n->attr.dims, n->attr.ndims);
+    in[1] = reordered(b, y, &tx, n->attr.dims, n->attr.ndims);
+    if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at)) {
+      uint32_t k = 0;
+      for (int pass = 0; pass < 3; pass++)                             // the result: shared dims, x's, y's
+        for (int i = 0; i < given->ndim; i++) {
+          bool inx = type_pos(&tx, given->dim[i]) >= 0, iny = type_pos(&ty, given->dim[i]) >= 0;
+          if ((inx && iny ? 0 : inx ? 1 : 2) == pass) out.dim[k] = given->dim[i], out.split[k++] = given->split[i];
+        }
+      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at)) bug("select: a product at line %u cannot be addressed", n->loc.line);
+    }
+  }
+  TypeId type = type_intern(m, out);
+  return ir_add_typed(b, OP_dot, in, 2, n->attr, &type, 1, 0);
+}
+
+typedef ValId Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in); // 0: copy the node as it is
+
+static ValId rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in) {
+  return op_has(fn_node(f, n)->op, OPF_COMPOSITE) ? inline_body(b, f, n, in, inline_always) : 0;
+}
+static ValId rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in) {
+  const Node *node = fn_node(f, n);
+  return node->op == OP_dot ? product(b, node, val_type(f, node->out), in[0], in[1]) : 0;
+}
+
+static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
+  Fn *s = fn_create(m, intern_printf(m->in, "%s:select", f->name));
+  ValId *now = NEW_N(m->arena, ValId, f->val.n);
+  NodeId *node_now = NEW_N(m->arena, NodeId, f->node.n);
+  for (uint32_t i = 0; i < f->arg.n; i++) now[f->arg.at[i]] = ir_arg(s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    ValId few[MAX_DIMS], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
+    for (uint32_t k = 0; k < n->nin; k++) in[k] = now[node_in(f, n)[k]];
+    Build b = build_like(s, f, i);
+    b.fwd = n->fwd ? node_now[n->fwd] : 0;
+    ValId v = rewrite(&b, f, i, in);
+    if (!v) v = ir_copy(&b, f, i, in);
+    for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
+    node_now[i] = s->node.n - 1;
+  }
+  for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s, now[f->ret.at[i]], f->ret_name.at[i]);
+  fn_replace(m, f, s);
+}
+
+bool pass_select(Module *m) {
+  for (FnId i = 1; i < m->fn.n; i++) {
+    if (m->fn.at[i]->is_body) continue;
+    rewrite_fn(m, m->fn.at[i], rewrite_composite);
+    rewrite_fn(m, m->fn.at[i], rewrite_product);
+  }
+  return true;
+}
