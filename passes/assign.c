@@ -39,7 +39,7 @@ static void rule_add(Rules *r, const MapRule *rule, DimId d, bool weak, bool say
   Module *m = r->m;
   for (uint32_t k = 0; k < rule->naxis; k++) {
     uint32_t a = rule->axis[k];
-    if (!(r->live >> a & 1) || split_has(r->strong[d], a)) continue;
+    if (!(r->live >> a & 1) || split_has(r->strong[d], a) || r->strong[d] >> 4 * (MAX_SPLIT - 1)) continue;
     if (!weak) r->strong[d] = split_push(r->strong[d], a);
     else if (dim_of(m, d)->size % (split_ways(m, r->strong[d]) * m->axis.at[a].size) == 0) vec_push(m->arena, &r->weak, (Weak){d, (uint8_t)a});
     else if (say)
@@ -78,8 +78,7 @@ static Side *side_of(const Space *s, DimId d) {
 }
 
 void space_add(Space *s, DimId d) {
-  if (side_of(s, d)) return;
-  if (s->n == MAX_SPACE) bug("layout: an op with more than %d dims", MAX_SPACE);
+  if (side_of(s, d) || s->n == MAX_SPACE) return;       // no op of a model has so many; one more is whole
   s->side[s->n++] = (Side){.dim = d};
 }
 

@@ -6,8 +6,8 @@
 // results of functions follow strong rules only. What costs nothing to make anywhere (index, random, expand, a cast to
 // a wider type) is made as it is asked for.
 //
-// First, composites whose bracketed dims are split and not free are replaced by their bodies, and a seq that causal
-// attention works on gets its zigzag order. Types of functions before this pass are whole; nothing else is assumed.
+// Modules come in whole: no split, no pending sum. First, composites whose bracketed dims are split and not free are replaced by their bodies, and a seq that causal
+// attention works on gets its zigzag order.
 #include "passes/layout.h"
 #include "compiler/inline.h"
 #include "passes/pass.h"
@@ -428,6 +428,24 @@ static bool reads_grads(const Module *m, const Fn *f) {
   return false;
 }
 
+static bool type_whole(const Type *t) {
+  for (int k = 0; k < t->ndim; k++)
+    if (t->split[k]) return false;
+  return !t->pending;
+}
+
+// a text may say otherwise
+static bool module_whole(Module *m) {
+  for (VarId v = 1; v < m->var.n; v++)
+    if (!type_whole(&m->type.at[m->var.at[v].type])) return diag_error(m->diag, m->var.at[v].loc, "IR05", "'%s' is laid out already", m->var.at[v].name), false;
+  for (FnId i = 1; i < m->fn.n; i++)
+    for (ValId v = 1; v < m->fn.at[i]->val.n; v++) {
+      const Fn *f = m->fn.at[i];
+      if (!type_whole(val_type(f, v))) return diag_error(m->diag, fn_node(f, f->val.at[v].def)->loc, "IR05", "%%%u of %s is laid out already", v, f->name), false;
+    }
+  return true;
+}
+
 static bool has_weak(const Fn *f) { return strcmp(f->name, "update") && strcmp(f->name, "refresh"); }
 
 // what bodies compute twice (the maximum and the sum of a softmax, forward and backward) is then one value again
@@ -444,6 +462,7 @@ bool pass_layout(Module *m) {
   Rules r;
   if (!rules_init(&r, m, true)) return false;
   if (!r.live) return true;
+  if (!module_whole(m)) return false;
   orders(&r);
   open_bodies(&r);
   if (!variables(&r)) return false;

@@ -55,7 +55,7 @@ static bool run(Arena *a, const Test *t, Module *m, double **out) {
 
 static bool check(Test *t) {
   Arena *a = arena_create();
-  RandomGraph o = {.smooth = t->seed % 2, .empty = t->seed % 4 == 2};
+  RandomGraph o = {.smooth = t->seed % 2, .empty = t->seed % 4 == 2, .draws = t->seed % 8 == 4};
   double *one[64], *all[64];
   Text said;
   text_init(&said, a);

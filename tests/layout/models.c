@@ -81,6 +81,21 @@ static void keep_grads(void *arg) {
     if (w->m->var.at[v].kind == VAR_grad && !w->grad[v]) w->grad[v] = variable(w, v);
 }
 
+// what `logits` gives with the parameters as they are
+static double *logits(Compiled *c, Interp *it, Arena *keep, int64_t *n) {
+  const Fn *f = fn_find(c->m, intern(c->m->in, "logits"));
+  double *in[8], *out = NEW_N(keep, double, *n = interp_count(c->m, f->val.at[f->ret.at[0]].type));
+  uint64_t seed = 11;
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    int64_t count = interp_count(c->m, f->val.at[f->arg.at[i]].type);
+    in[i] = NEW_N(c->arena, double, count);
+    fd_fill(in[i], count, &seed, 1, strcmp(f->val.at[f->arg.at[i]].name, "segments") ? 24 : 2);
+    for (int64_t k = 0; k < count; k++) in[i][k] = floor(in[i][k]);
+  }
+  if (!interp_run(it, f, (const double *const *)in, &out)) fail_msg("%s", interp_fault(it));
+  return out;
+}
+
 enum { VARS = 512 };
 typedef struct { double number[8]; uint32_t nnumber, nvar; Str name[VARS]; double *at[VARS]; int64_t n[VARS]; } Outcome;
 
@@ -134,6 +149,9 @@ static void outcome(Compiled *c, Outcome *o, Arena *keep) {
     if (w.grad[v]) outcome_add(o, arena_printf(keep, "%s", m->var.at[v].name), w.grad[v], n);
     if (m->var.at[v].kind == VAR_param) outcome_add(o, arena_printf(keep, "%s", m->var.at[v].name), variable(&w, v), n);
   }
+  int64_t n;
+  double *x = logits(c, it, keep, &n);
+  outcome_add(o, "logits", x, n);
 }
 
 // Frobenius, with a floor of 1e-6 of the largest tensor: some gradients are 0 in truth

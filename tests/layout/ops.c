@@ -24,6 +24,7 @@ static const Case cases[] = {
   {OP_select, "", {"bool[c, a]", F3, "f64[b]"}, ""}, {OP_cast, "", {F3}, "f32[a, b, c]"}, {OP_cast, "", {"f32[a, b]"}, "f64[a, b]"},
   {OP_cast, "", {F3}, "i32[a, b, c]"}, {OP_detach, "", {F3}, ""}, {OP_index, "[a]", {0}, ""}, {OP_index, "[s]", {0}, ""}, {OP_index, "[e]", {0}, ""},
 
+  {OP_random, "path=h.0", {"i64", "i64"}, "f32[a, b, s]"}, {OP_random, "path=h.1", {"i64", "i64"}, "f32[e, v]"},
   {OP_dot, "[a]", {"f64[a, b]", "f64[c, a]"}, ""}, {OP_dot, "[a, e]", {"f64[a, b, e]", "f64[e, c, a]"}, ""}, {OP_dot, "[c]", {F3, "f64[c, q, b]"}, ""},
   {OP_dot, "", {"f64[a, b]", "f64[c, s]"}, ""}, {OP_dot, "[s]", {"f64[a, s]", "f64[s, a]"}, ""}, {OP_dot, "[ra]", {"f64[a, ra]", "f64[ra, c]"}, ""},
   {OP_sum, "[a]", {F3}, ""}, {OP_sum, "[a, b, c]", {F3}, ""}, {OP_sum, "[e, s]", {"f64[e, a, s]"}, ""}, {OP_sum, "[a]", {"i32[a, b]"}, ""},
