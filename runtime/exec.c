@@ -51,7 +51,7 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
   x->beta1 = plan_num(&p->optimizer, "beta1", 0.9), x->beta2 = plan_num(&p->optimizer, "beta2", 0.999);
   x->slot.step = plan_find_slot(p, "$step"), x->slot.sample = plan_find_slot(p, "$sample"), x->slot.lr = plan_find_slot(p, "$lr");
   x->slot.bc1 = plan_find_slot(p, "$bc1"), x->slot.bc2 = plan_find_slot(p, "$bc2"), x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
-  x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok");
+  x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok"), x->slot.seed = plan_find_slot(p, "$seed");
   for (uint32_t i = 0; i < p->output.n; i++) {
     if (!p->output.at[i].slot) continue;
     if (x->nout == EXEC_OUTPUTS) return fail(EXIT_INPUT, "the plan has more than %d scalar outputs", EXEC_OUTPUTS);
@@ -67,6 +67,7 @@ static int64_t samples_of(const Plan *p) {                 // in a microbatch
 // One function for microbatch j of n
 static void run(Exec *x, uint32_t fn, int64_t j, int64_t n) {
   DevCell c = {.fn = fn, .first = j == 0, .microbatch = j};
+  set_int(&c, x->slot.seed, x->plan->seed);
   set_int(&c, x->slot.step, x->step), set_int(&c, x->slot.sample, j * samples_of(x->plan));
   set_real(&c, x->slot.inv_micro, 1 / (double)n);
   dev_cell(x->dev, &c);

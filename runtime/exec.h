@@ -26,7 +26,7 @@ typedef struct Exec {
   int64_t step, update;                      // steps and updates done: what a checkpoint holds
   int64_t skipped, empty, in_a_row;          // steps without an update since start; of them with a denominator of 0
   uint32_t nout; uint32_t out[EXEC_OUTPUTS]; // indexes of the scalar outputs in Plan.output
-  struct { uint32_t step, sample, lr, bc1, bc2, inv_micro, grad_norm, ok; } slot;   // 0: the plan has none
+  struct { uint32_t step, sample, lr, bc1, bc2, inv_micro, grad_norm, ok, seed; } slot;   // 0: the plan has none
 } Exec;
 
 Status exec_init(Exec *x, const Plan *p, Dev *d);                 // the caller fills variables, then exec_refresh
