@@ -50,6 +50,7 @@ static void rule_add(Rules *r, const MapRule *rule, DimId d, bool weak, bool say
 
 bool rules_init(Rules *r, Module *m, bool say) {
   *r = (Rules){.m = m, .strong = NEW_N(m->arena, Split, m->dim.n)};
+  map_init(&r->said, m->arena);
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1) r->live |= (uint8_t)(1u << i);
   bool ok = true;

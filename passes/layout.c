@@ -50,6 +50,9 @@ static const char *axes_text(Module *m, uint8_t axes) {
 
 static void clash_report(Rules *r, Span loc, const char *where, const DimId clash[2]) {
   Module *m = r->m;
+  uint64_t pair = hash_mix(MIN(clash[0], clash[1]), MAX(clash[0], clash[1]));
+  if (map_get(&r->said, pair)) return;
+  map_put(&r->said, pair, 1);
   uint8_t both = split_mask(r->strong[clash[0]]) & split_mask(r->strong[clash[1]]);
   diag_error(m->diag, loc, "MT0311", "'%s' and '%s' meet in %s and both map to %s; map one of them weak", dim_of(m, clash[0])->name,
              dim_of(m, clash[1])->name, where, axes_text(m, both));
@@ -209,7 +212,8 @@ static ValId resharded(Walk *w, ValId v, const Type *want, NodeId user) {
   const Type *have = val_type(w->to, w->now[v]);
   uint8_t sums = have->pending_axes & (uint8_t)~want->pending_axes;
   NodeId def = w->from->val.at[v].def;
-  const char *of = def ? op_info[fn_node(w->from, def)->op].name : "an input", *by = user ? op_info[fn_node(w->from, user)->op].name : "the result";
+  const Node *from = fn_node(w->from, def);
+  const char *of = !def ? "an input" : from->op == OP_read ? w->m->var.at[from->attr.var].name : op_info[from->op].name, *by = user ? op_info[fn_node(w->from, user)->op].name : "the result";
   Build b = user ? walk_build(w, user) : walk_build(w, w->from->node.n - 1);
   if (sums && def) {
     Build d = build_like(w->to, w->from, def);

@@ -14,6 +14,7 @@ typedef struct {
   uint8_t live;                              // axes of more than one rank; the others do nothing
   Split *strong;                             // beside Module.dim
   VEC(Weak) weak;                            // in the order of the rules
+  Map said;                                  // pairs of dims whose clash is reported
 } Rules;
 
 bool rules_init(Rules *r, Module *m, bool say); // false after errors (printed): a strong rule that does not divide; say: warn, too

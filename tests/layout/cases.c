@@ -1,8 +1,9 @@
 // cases.c -- an IR text through layout and reshard. Its `# !` lines are the messages that must come out, its `# >` lines
-// the program after; `# stop` in front of them: after layout alone.
+// the program after. With `# report` in it, the list of its collectives follows.
 //
 //   cases FILE…            compares
 //   cases --update FILE…   writes what came out into the files, for a person to read
+#include "passes/layout.h"
 #include "passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,9 @@ static bool check(const char *path, bool update) {
   d->to = &said;
   Module *m = ir_parse(a, intern_create(a), d, diag_source(d, name, plain, strlen(plain)));
   bool ok = m && ir_verify(m, "reading") && pass_layout(m) && ir_verify(m, "layout");
-  if (ok && !strstr(plain, "# stop")) ok = pass_reshard(m) && ir_verify(m, "reshard");
+  ok = ok && pass_reshard(m) && ir_verify(m, "reshard");
   if (ok) ir_print(&got, m);
+  if (ok && strstr(plain, "# report")) layout_report(m, 64, &got);
   ok = !strcmp(said.s, lines_of(a, whole, '!')) && !strcmp(got.s, lines_of(a, whole, '>'));
   if (update) {
     Text fresh;
