@@ -5,6 +5,9 @@
 // A value and its gradient have the same dims; the order is the operand's where it costs nothing to choose (products,
 // sums). Padding needs no care: the padding of every value is 0, gradients' too.
 //
+// Nodes come in the order of the calls that make them, so no call has two arguments that make nodes: C leaves open which
+// is evaluated first.
+//
 // Gradients are selected, never multiplied by 0, so an inf or NaN in a branch that was not taken does not leak.
 #include "compiler/vjp.h"
 #include "compiler/inline.h"
@@ -114,12 +117,12 @@ RULE(exp)  { din[0] = mul(g, dout[0], out(g, n)); }
 RULE(log)  { din[0] = quo(g, dout[0], in(g, n, 0)); }
 RULE(sqrt) { din[0] = quo(g, scaled(g, dout[0], 0.5), out(g, n)); }
 RULE(rsqrt) {                                           // -1/2 · y^3
-  ValId y = out(g, n);
-  din[0] = mul(g, mul(g, scaled(g, dout[0], -0.5), y), mul(g, y, y));
+  ValId y = out(g, n), square = mul(g, y, y);
+  din[0] = mul(g, mul(g, scaled(g, dout[0], -0.5), y), square);
 }
 RULE(tanh) {                                            // 1 - y^2
-  ValId y = out(g, n);
-  din[0] = mul(g, dout[0], sub(g, num(g, 1, y), mul(g, y, y)));
+  ValId y = out(g, n), one = num(g, 1, y);
+  din[0] = mul(g, dout[0], sub(g, one, mul(g, y, y)));
 }
 RULE(sin) { din[0] = mul(g, dout[0], ir_unary(&g->b, OP_cos, in(g, n, 0))); }
 RULE(cos) { din[0] = neg(g, mul(g, dout[0], ir_unary(&g->b, OP_sin, in(g, n, 0)))); }
@@ -129,7 +132,7 @@ RULE(erf) {                                             // 2/sqrt(pi) · exp(-x^
 }
 RULE(abs) {                                             // 0 at 0
   ValId x = in(g, n, 0), zero = num(g, 0, x);
-  ValId down = where(g, ir_binary(&g->b, OP_lt, x, zero), neg(g, dout[0]));
+  ValId below = ir_binary(&g->b, OP_lt, x, zero), down = where(g, below, neg(g, dout[0]));
   din[0] = ir_select(&g->b, ir_binary(&g->b, OP_gt, x, zero), dout[0], down);
 }
 RULE(select) {
@@ -321,7 +324,7 @@ RULE(cross_entropy) {
   ValId p = quo(g, e, sum_here(g, n, e));
   ValId index = ir_cast(&g->b, ir_add(&g->b, OP_index, 0, 0, at), dtype(g, label));
   ValId hit = ir_binary(&g->b, OP_eq, ir_dims(&g->b, OP_expand, label, at.dims, 1), index);
-  ValId q = sub(g, p, ir_select(&g->b, hit, num(g, 1 - smooth, p), num(g, 0, p)));
+  ValId target = num(g, 1 - smooth, p), q = sub(g, p, where(g, hit, target));
   if (smooth > 0) q = sub(g, q, num(g, smooth / count_here(g, n), q));
   ValId counts = ir_binary(&g->b, OP_ne, label, num(g, ignore, label));
   din[0] = where(g, counts, mul(g, q, dy));

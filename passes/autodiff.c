@@ -205,7 +205,8 @@ static void backward(Autodiff *a, NodeId last, DType grads) {
         a->b.fwd = read, a->b.why = autodiff_why(m, "gradients added");
         DType to = val_type(a->micro, d)->dtype, was = val_type(a->micro, total[p])->dtype;
         if (dtype_bytes(was) > dtype_bytes(to)) to = was;
-        d = ir_binary(&a->b, OP_add, ir_cast(&a->b, total[p], to), ir_cast(&a->b, d, to));
+        ValId before = ir_cast(&a->b, total[p], to);
+        d = ir_binary(&a->b, OP_add, before, ir_cast(&a->b, d, to));
       }
       if (d) total[p] = d;
       if (!--left[p] && total[p]) accumulate_grad(a, p, total[p], read, grads), done[p] = true;

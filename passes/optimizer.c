@@ -163,13 +163,18 @@ static ValId adamw(Optimizer *o, const Param *p, ValId w) {
   at_param(o, p->var, "moments");
   VarId m1 = moment(o, p, "exp_avg"), m2 = moment(o, p, "exp_avg_sq");
   ValId a0 = ir_read_var(&o->b, m1), b0 = ir_read_var(&o->b, m2);
-  ValId a = add(o, scaled(o, beta1, a0), scaled(o, 1 - beta1, p->g));
-  ValId b = add(o, scaled(o, beta2, b0), scaled(o, 1 - beta2, mul(o, p->g, p->g)));
+  ValId a = scaled(o, beta1, a0), b = scaled(o, beta2, b0);
+  a = add(o, a, scaled(o, 1 - beta1, p->g));
+  b = add(o, b, scaled(o, 1 - beta2, mul(o, p->g, p->g)));
   write_if_ok(o, m1, a, a0), write_if_ok(o, m2, b, b0);
   bool decays = o->m->var.at[p->var].decay && decay != 0;
   at_param(o, p->var, decays ? "adamw with decay" : "adamw without decay");
-  if (decays) w = mul(o, w, in_format(o, sub(o, num(o, 1, o->lr), scaled(o, decay, o->lr)), w));
-  ValId root = quo(o, ir_unary(&o->b, OP_sqrt, b), in_format(o, o->root2, b));
+  if (decays) {
+    ValId one = num(o, 1, o->lr), kept = sub(o, one, scaled(o, decay, o->lr));
+    w = mul(o, w, in_format(o, kept, w));
+  }
+  ValId root = ir_unary(&o->b, OP_sqrt, b);
+  root = quo(o, root, in_format(o, o->root2, b));
   ValId step = quo(o, a, add(o, root, num(o, arg(o, "eps"), root)));
   return sub(o, w, mul(o, step, in_format(o, o->step, step)));
 }
@@ -210,7 +215,11 @@ static void decide(Optimizer *o, ValId norm) {
     o->ok = ir_binary(&o->b, OP_and, o->ok, ir_binary(&o->b, OP_gt, d, num(o, 0, d)));
   }
   o->b.why = intern(m->in, "optimizer: clip coefficient");
-  if (clip > 0) o->clip = ir_binary(&o->b, OP_min, num(o, 1, norm), quo(o, num(o, clip, norm), add(o, norm, num(o, 1e-6, norm))));
+  ValId one = num(o, 1, norm), zero = num(o, 0, norm);
+  if (clip > 0) {
+    ValId most = num(o, clip, norm), past = add(o, norm, num(o, 1e-6, norm));
+    o->clip = ir_binary(&o->b, OP_min, one, quo(o, most, past));
+  }
   o->b.why = intern(m->in, "optimizer: step size");
   o->lr = read_scalar(o, "$lr");
   if (o->kind == OPT_adamw) {
@@ -219,7 +228,7 @@ static void decide(Optimizer *o, ValId norm) {
   }
   o->b.why = intern(m->in, "optimizer: outcome of the step");
   write_scalar(o, "$grad_norm", norm);
-  write_scalar(o, "$ok", ir_select(&o->b, o->ok, num(o, 1, norm), num(o, 0, norm)));
+  write_scalar(o, "$ok", ir_select(&o->b, o->ok, one, zero));
 }
 
 bool pass_optimizer(Module *m) {
