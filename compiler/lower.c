@@ -457,7 +457,7 @@ static bool init_of(Lower *l, const Ast *e, Var *v) {
       x[k] = a.number.num;
     }
     v->init = (InitKind)i;
-    v->a = i == INIT_normal ? 0 : x[0], v->b = i == INIT_normal ? x[0] : x[1];
+    v->a = x[0], v->b = x[1];
     return true;
   }
   return lower_error(l, e->span, "MT0264", "a parameter starts as zeros, ones, normal(std) or uniform(lo, hi), not %s", expr_words(l, e)), false;
