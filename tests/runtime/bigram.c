@@ -95,7 +95,7 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   uint32_t at_head = plan_line(p, "bigram.mt", 6, 12, "dot"), at_loss = plan_line(p, "bigram.mt", 7, 10, "cross_entropy");
 
   const char *slots[] = {"$lr", "$bc1", "$bc2", "$inv_micro", "$den0", "$out.loss", "$grad_norm", "$ok"};
-  plan_slot(p, "$step", DT_i64), plan_slot(p, "$sample", DT_i64);
+  plan_slot(p, "$step", DT_i64), plan_slot(p, "$sample", DT_i64), plan_slot(p, "$seed", DT_i64);
   for (size_t i = 0; i < COUNT(slots); i++) plan_slot(p, slots[i], DT_f64);
   PlanArg den = plan_slot_arg(p, plan_find_slot(p, "$den0")), out = plan_slot_arg(p, plan_find_slot(p, "$out.loss"));
   PlanArg norm_to = plan_slot_arg(p, plan_find_slot(p, "$grad_norm")), ok = plan_slot_arg(p, plan_find_slot(p, "$ok"));

@@ -105,6 +105,9 @@ static void training_test(void **state) {
   }
   assert_true(after < before);
   assert_int_equal(r.x.update, 12);
+  int64_t seed;
+  memcpy(&seed, dev_slot(r.d, plan_find_slot(r.p, "$seed")), 8);
+  assert_int_equal(seed, 1234);
   // eval over the same rows: the loss of the last weights, nothing changes
   StepResult e;
   double kept[2 * S * E], norm;
