@@ -12,11 +12,13 @@ typedef struct {
   const Fn *body;
   ValId *map;                                // by value of the body
   uint32_t ndim; DimId dim[64]; Split split[64]; // of the operands; 0: all whole
+  bool pending;                              // an operand is a pending sum
 } Body;
 
 bool inline_always(const Fn *f, NodeId n) { return op_has(fn_node(f, n)->op, OPF_COMPOSITE); }
 
 static void split_note(Body *c, const Type *t) {
+  c->pending |= t->pending != PENDING_none;
   for (int k = 0; k < t->ndim; k++) {
     if (!t->split[k]) continue;
     uint32_t i = 0;
@@ -50,6 +52,12 @@ static ValId add_split(Body *c, const Node *n, const ValId *in) {
   Fn *f = c->b.fn;
   if (op_has(n->op, OPF_COMPOSITE)) {
     TypeId t = retype(c, c->body->val.at[n->out].type, 0, true);
+    const Type *x = op_has(n->op, OPF_LINEAR) ? val_type(f, in[0]) : 0;
+    if (x && x->pending) {
+      Type pending = f->module->type.at[t];
+      pending.pending = x->pending, pending.pending_axes = x->pending_axes;
+      t = type_intern(f->module, pending);
+    }
     return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, &t, 1, n->body);
   }
   bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;   // the rule leaves their splits open
@@ -85,7 +93,7 @@ static ValId inline_nodes(const Build *b, const Fn *body, const ValId *in, bool 
       Build inner = *b;
       inner.why = intern_printf(b->fn->module->in, "inline: body of %s", op_info[n->op].name);
       v = inline_nodes(&inner, b->fn->module->fn.at[n->body], mapped, deeper);
-    } else v = c.ndim ? add_split(&c, n, mapped) : add_whole(&c, n, mapped);
+    } else v = c.ndim || c.pending ? add_split(&c, n, mapped) : add_whole(&c, n, mapped);
     for (uint32_t i = 0; i < n->nout; i++) {
       c.map[n->out + i] = v + i;
       Value *named = &b->fn->val.at[v + i];
