@@ -57,7 +57,7 @@ static bool check(Test *t, RandomGraph o) {
   for (NodeId n = 1; n < f->node.n; n++) t->ops[fn_node(f, n)->op]++;
   bool ok = ir_verify(m, "random") || wrong(t, "does not verify", m);
   ok = ok && text_same(t, m);
-  ok = ok && (o.draws || simplified_same(t, m)) && text_same(t, m);
+  ok = ok && simplified_same(t, m) && text_same(t, m);
   arena_destroy(t->a);
   return ok;
 }
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     if (t.seed % 4 == 1) o = (RandomGraph){.smooth = true};
     if (t.seed % 4 == 2) o.dtype = DT_f32;
     if (t.seed % 4 == 3) o.dtype = DT_float, o.narrow = false;
-    o.draws = t.seed % 8 == 0;
+    o.draws = t.seed % 2;
     ok &= check(&t, o);
   }
   for (Op op = OP_none + 1; op < OP_COUNT && count >= 500; op++)
