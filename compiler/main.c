@@ -179,6 +179,7 @@ static Status run_dump(Arena *a, const char *path, const Settings *s) {
     return fail(EXIT_USAGE, "no function '%s'%s%s%s", s->fn, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
   if (s->params) print_params(&t, m);
+  else if (s->dot) ir_dot_print(&t, m, (DotOptions){.fn = s->fn, .layer = (int)MIN(s->layer, INT32_MAX - 1), .unfold = s->unfold});
   else if (f) ir_print_fn(&t, f);
   else ir_print(&t, m);
   return print(&t);
