@@ -2,7 +2,7 @@
 #include "passes/layout.h"
 #include <string.h>
 
-// ---- rules --------------------------------------------------------------------------------------------------------
+// ---- rules ------------------------------------------------------------------------------------------------
 static bool split_has(Split s, uint32_t axis) { return split_mask(s) >> axis & 1; }
 
 // "tp may be 1, 5, 25": what divides n
@@ -31,7 +31,8 @@ static bool strong_divides(Rules *r, DimId d, Span loc) {
   int64_t ways = split_ways(r->m, s);
   if (dim->size % ways == 0) return true;
   const char *axes = axes_text(r->m, s), *legal = divisors(r->m, dim->size);
-  diag_error(r->m->diag, loc, "MT0312", "'%s' is %lld, %s is %lld; %s may be %s", dim->name, (long long)dim->size, axes, (long long)ways, axes, legal);
+  diag_error(r->m->diag, loc, "MT0312", "'%s' is %lld, %s is %lld; %s may be %s", dim->name,
+             (long long)dim->size, axes, (long long)ways, axes, legal);
   return false;
 }
 
@@ -41,9 +42,11 @@ static void rule_add(Rules *r, const MapRule *rule, DimId d, bool weak, bool say
     uint32_t a = rule->axis[k];
     if (!(r->live >> a & 1) || split_has(r->strong[d], a) || r->strong[d] >> 4 * (MAX_SPLIT - 1)) continue;
     if (!weak) r->strong[d] = split_push(r->strong[d], a);
-    else if (dim_of(m, d)->size % (split_ways(m, r->strong[d]) * m->axis.at[a].size) == 0) vec_push(m->arena, &r->weak, (Weak){d, (uint8_t)a});
+    else if (dim_of(m, d)->size % (split_ways(m, r->strong[d]) * m->axis.at[a].size) == 0)
+      vec_push(m->arena, &r->weak, (Weak){d, (uint8_t)a});
     else if (say)
-      diag_warning(m->diag, rule->loc, "MT0316", "'%s' is %lld, which %s = %d does not divide further; this weak rule does nothing",
+      diag_warning(m->diag, rule->loc, "MT0316",
+                   "'%s' is %lld, which %s = %d does not divide further; this weak rule does nothing",
                    dim_of(m, d)->name, (long long)dim_of(m, d)->size, m->axis.at[a].name, m->axis.at[a].size);
   }
 }
@@ -71,7 +74,7 @@ bool axis_is_weak(const Rules *r, DimId d, uint32_t axis) {
   return false;
 }
 
-// ---- one op -------------------------------------------------------------------------------------------------------
+// ---- one op -----------------------------------------------------------------------------------------------
 static Side *side_of(const Space *s, DimId d) {
   for (uint32_t i = 0; i < s->n; i++)
     if (s->side[i].dim == d) return (Side *)(uintptr_t)&s->side[i];

@@ -30,7 +30,7 @@ typedef struct {
   Sum *sum;                                  // by value
   uint8_t *passes;                           // by node: axes over which it passes a sum on
   uint8_t *takes;                            // by node: axes over which it takes one that ends there (a gradient)
-  uint8_t *held[2];                          // by node, of products: axes over which both could pass and this one is reduced
+  uint8_t *held[2]; // by node, of products: axes over which both could pass and this one is reduced
   uint8_t *cut;                              // by value: the result
   Arena *arena;
 } Delay;
@@ -60,7 +60,8 @@ bool sum_passes(const Fn *f, const Node *n, const uint8_t *pending, uint32_t a) 
   const ValId *in = node_in(f, n);
   uint32_t some = 0, others = 0;
   for (uint32_t i = 0; i < n->nin; i++) {
-    bool zero = (n->op == OP_select && i == 0) || ((n->op == OP_select || n->op == OP_add || n->op == OP_sub) && is_zero(f, in[i]));
+    bool zero = (n->op == OP_select && i == 0) ||
+                ((n->op == OP_select || n->op == OP_add || n->op == OP_sub) && is_zero(f, in[i]));
     if (pending[i] >> a & 1) {
       if (!linear_in(f, n, i)) return false;
       some++;
@@ -79,7 +80,7 @@ static void hold_one(Delay *d, NodeId id, uint8_t *pending) {
   pending[second] &= (uint8_t)~d->held[second][id];
 }
 
-// ---- what may be pending --------------------------------------------------------------------------------------------
+// ---- what may be pending ----------------------------------------------------------------------------------
 static void value_init(Delay *d, const Space *s, const Node *n, ValId v) {
   const Type *t = val_type(d->f, v);
   Sum *sum = &d->sum[v];
@@ -116,7 +117,8 @@ static void visit(Delay *d, NodeId id) {
   for (uint32_t i = 0; i < n->nout; i++) value_init(d, &s, n, n->out + i);
   for (uint32_t i = 0; i < n->nin; i++) {
     uint8_t split = 0;
-    for (int k = 0; d->sum[in[i]].open && k < val_type(d->f, in[i])->ndim; k++) split |= split_mask(space_split(&s, val_type(d->f, in[i])->dim[k]));
+    for (int k = 0; d->sum[in[i]].open && k < val_type(d->f, in[i])->ndim; k++)
+      split |= split_mask(space_split(&s, val_type(d->f, in[i])->dim[k]));
     d->sum[in[i]].scatter &= split;
   }
   if (n->op == OP_accumulate) d->takes[id] = var_pends(d, n->attr.var);
@@ -129,7 +131,8 @@ static void visit(Delay *d, NodeId id) {
     return;
   }
   if (n->op == OP_read) made = d->r->m->type.at[d->r->m->var.at[n->attr.var].type].pending_axes;
-  uint8_t few[16], *pending = n->nin > COUNT(few) ? NEW_N(d->arena, uint8_t, n->nin) : few, taken = op_keeps(n->op) ? 0 : s.strong;
+  uint8_t few[16], *pending = n->nin > COUNT(few) ? NEW_N(d->arena, uint8_t, n->nin) : few;
+  uint8_t taken = op_keeps(n->op) ? 0 : s.strong;
   for (uint32_t i = 0; i < n->nin; i++) pending[i] = d->sum[in[i]].open & (uint8_t)~taken;
   hold_one(d, id, pending);
   for (uint32_t a = 0; a < d->r->m->axis.n; a++)
@@ -138,7 +141,7 @@ static void visit(Delay *d, NodeId id) {
   out->open = out->made | d->passes[id];
 }
 
-// ---- the cut --------------------------------------------------------------------------------------------------------
+// ---- the cut ----------------------------------------------------------------------------------------------
 typedef struct { uint32_t to; int64_t room; } Pipe;       // pipes come in pairs: i and i ^ 1 are opposite
 typedef struct {
   VEC(Pipe) pipe;
@@ -228,7 +231,8 @@ static void join_places(const Delay *d, uint32_t a, uint32_t *up) {
       if (!(d->sum[x].open >> a & 1) || d->takes[id] >> a & 1) continue;
       bool held = i < 2 && d->held[i][id] >> a & 1;
       if (held || !(d->passes[id] >> a & 1)) join(up, place_out(x), SINK);
-      else if (!(d->sum[n->out].made >> a & 1)) join(up, place_out(x), place_in(n->out)); // what is made is pending anyhow
+      else if (!(d->sum[n->out].made >> a & 1))
+        join(up, place_out(x), place_in(n->out)); // what is made is pending anyhow
     }
   }
   for (uint32_t i = 0; i < f->ret.n; i++) join(up, place_out(f->ret.at[i]), SINK);
@@ -253,7 +257,8 @@ static void cut_axis(Delay *d, uint32_t a, uint32_t *up, uint32_t *place) {
     choice = true;
     if (in > SINK && !place[in]) place[in] = w.n++;
     if (out > SINK && !place[out]) place[out] = w.n++;
-    double bytes = MIN(s->bytes * (s->axes >> a & 1 ? d->r->m->axis.at[a].size : 1), 0x1p50); // pending, it is not split over a
+    int32_t whole = s->axes >> a & 1 ? d->r->m->axis.at[a].size : 1; // pending over a, it is not split by it
+    double bytes = MIN(s->bytes * whole, 0x1p50);
     flow_add(d->arena, &w, place[in], place[out], (int64_t)bytes * (s->scatter >> a & 1 ? 4 : 8), endless);
     flow_add(d->arena, &w, place[out], SINK, (int64_t)bytes, 0);
   }
@@ -272,7 +277,8 @@ const NodeId *scalar_sums(const Fn *f, Arena *a) {
   NodeId *root = NEW_N(a, NodeId, f->node.n), *user = NEW_N(a, NodeId, f->val.n);
   uint32_t *adds = NEW_N(a, uint32_t, f->node.n), *nuse = NEW_N(a, uint32_t, f->val.n);
   for (NodeId id = 1; id < f->node.n; id++)
-    for (uint32_t i = 0; i < fn_node(f, id)->nin; i++) nuse[node_in(f, fn_node(f, id))[i]]++, user[node_in(f, fn_node(f, id))[i]] = id;
+    for (uint32_t i = 0; i < fn_node(f, id)->nin; i++)
+      nuse[node_in(f, fn_node(f, id))[i]]++, user[node_in(f, fn_node(f, id))[i]] = id;
   for (uint32_t i = 0; i < f->ret.n; i++) nuse[f->ret.at[i]] += 2;
   for (NodeId id = f->node.n - 1; id; id--) {
     const Node *n = fn_node(f, id);
@@ -287,8 +293,10 @@ const NodeId *scalar_sums(const Fn *f, Arena *a) {
 }
 
 const uint8_t *delay_sums(const Rules *r, const Fn *f, bool weak, const NodeId *sums, Arena *a) {
-  Delay d = {.r = r, .f = f, .weak = weak, .sums = sums, .arena = a, .sum = NEW_N(a, Sum, f->val.n), .cut = NEW_N(a, uint8_t, f->val.n),
-             .passes = NEW_N(a, uint8_t, f->node.n), .takes = NEW_N(a, uint8_t, f->node.n), .held = {NEW_N(a, uint8_t, f->node.n), NEW_N(a, uint8_t, f->node.n)}};
+  Delay d = {.r = r, .f = f, .weak = weak, .sums = sums, .arena = a};
+  d.sum = NEW_N(a, Sum, f->val.n), d.cut = NEW_N(a, uint8_t, f->val.n);
+  d.passes = NEW_N(a, uint8_t, f->node.n), d.takes = NEW_N(a, uint8_t, f->node.n);
+  d.held[0] = NEW_N(a, uint8_t, f->node.n), d.held[1] = NEW_N(a, uint8_t, f->node.n);
   uint32_t *up = NEW_N(a, uint32_t, 2 * f->val.n), *place = NEW_N(a, uint32_t, 2 * f->val.n);
   for (uint32_t i = 0; i < f->arg.n; i++) value_init(&d, 0, 0, f->arg.at[i]);
   for (NodeId id = 1; id < f->node.n; id++) visit(&d, id);

@@ -1,13 +1,13 @@
-// layout.c -- the program of every rank: each value's split over the mesh, from the dims' names and the map rules.
+// layout.c -- the program of every rank: each value's split over the mesh, from dim names and map rules.
 //
-// Every op is split as its space (layout.h). Its operands are asked for in that layout, its results have it, and a
-// contracted split dim leaves a pending sum; where a value is not as it is asked for, a node `reshard` stands between
-// (pass reshard makes collectives of it). Asked twice for the same, a value is resharded once. Inputs, parameters and
-// results of functions follow strong rules only. What costs nothing to make anywhere (index, random, expand, a cast to
-// a wider type) is made as it is asked for.
+// Every op is split as its space (layout.h). Its operands are asked for in that layout, its results have it,
+// and a contracted split dim leaves a pending sum; where a value is not as it is asked for, a node `reshard`
+// stands between (pass reshard makes collectives of it). Asked twice for the same, a value is resharded once.
+// Inputs, parameters and results of functions follow strong rules only. What costs nothing to make anywhere
+// (index, random, expand, a cast to a wider type) is made as it is asked for.
 //
-// Modules come in whole: no split, no pending sum. First, composites whose bracketed dims are split and not free are replaced by their bodies, and a seq that causal
-// attention works on gets its zigzag order.
+// Modules come in whole: no split, no pending sum. First, composites whose bracketed dims are split and not
+// free are replaced by their bodies, and a seq that causal attention works on gets its zigzag order.
 #include "passes/layout.h"
 #include "compiler/inline.h"
 #include "passes/pass.h"
@@ -28,7 +28,7 @@ typedef struct {
   bool clash;                                // two strong rules met: reported, and nothing more is made
 } Walk;
 
-// ---- messages -------------------------------------------------------------------------------------------------------
+// ---- messages ---------------------------------------------------------------------------------------------
 static const char *split_text(Module *m, const Type *t) {
   Text out;
   text_init(&out, m->arena);
@@ -54,11 +54,11 @@ static void clash_report(Rules *r, Span loc, const char *where, const DimId clas
   if (map_get(&r->said, pair)) return;
   map_put(&r->said, pair, 1);
   uint8_t both = split_mask(r->strong[clash[0]]) & split_mask(r->strong[clash[1]]);
-  diag_error(m->diag, loc, "MT0311", "'%s' and '%s' meet in %s and both map to %s; map one of them weak", dim_of(m, clash[0])->name,
-             dim_of(m, clash[1])->name, where, axes_text(m, both));
+  diag_error(m->diag, loc, "MT0311", "'%s' and '%s' meet in %s and both map to %s; map one of them weak",
+             dim_of(m, clash[0])->name, dim_of(m, clash[1])->name, where, axes_text(m, both));
 }
 
-// ---- strong rules alone: inputs, results, variables -------------------------------------------------------------------
+// ---- strong rules alone: inputs, results, variables -------------------------------------------------------
 static bool type_strong(Rules *r, TypeId whole, Span loc, const char *what, TypeId *out) {
   Type t = r->m->type.at[whole];
   Space s = {0};
@@ -82,7 +82,7 @@ static bool variables(Rules *r) {
   return ok;
 }
 
-// ---- before: orders and bodies ----------------------------------------------------------------------------------------
+// ---- before: orders and bodies ----------------------------------------------------------------------------
 static double attr_arg(const Attr *at, const char *name) {
   for (uint32_t i = 0; i < at->nargs; i++)
     if (!strcmp(at->args[i].name, name)) return at->args[i].num;
@@ -103,8 +103,10 @@ static void orders(Rules *r) {
       seen[root] = true;
       if (dim_of(m, root)->size % chunks == 0) m->dim.at[root].zigzag = (uint32_t)chunks;
       else
-        diag_warning(m->diag, n->loc, "MT0317", "'%s' is %lld, no multiple of %lld: causal attention is not balanced over %s", dim_of(m, root)->name,
-                     (long long)dim_of(m, root)->size, (long long)chunks, axes_text(m, split_mask(r->strong[d])));
+        diag_warning(m->diag, n->loc, "MT0317",
+                     "'%s' is %lld, no multiple of %lld: causal attention is not balanced over %s",
+                     dim_of(m, root)->name, (long long)dim_of(m, root)->size, (long long)chunks,
+                     axes_text(m, split_mask(r->strong[d])));
     }
 }
 
@@ -133,7 +135,8 @@ static Fn *bodies_opened(Rules *r, Fn *f, bool weak) {
   Fn *to = fn_create(m, intern_printf(m->in, "%s.opened", f->name));
   ValId *now = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) now[f->arg.at[i]] = ir_arg(to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  for (uint32_t i = 0; i < f->arg.n; i++)
+    now[f->arg.at[i]] = ir_arg(to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
@@ -149,9 +152,10 @@ static Fn *bodies_opened(Rules *r, Fn *f, bool weak) {
   return to;
 }
 
-// ---- a value as it is asked for ---------------------------------------------------------------------------------------
+// ---- a value as it is asked for ---------------------------------------------------------------------------
 static bool widens(const Walk *w, const Node *n) {
-  return n->op == OP_cast && dtype_bytes(val_type(w->from, n->out)->dtype) > dtype_bytes(val_type(w->from, node_in(w->from, n)[0])->dtype);
+  return n->op == OP_cast && dtype_bytes(val_type(w->from, n->out)->dtype) >
+                                 dtype_bytes(val_type(w->from, node_in(w->from, n)[0])->dtype);
 }
 
 // v's sums that its uses pass on
@@ -199,7 +203,8 @@ static ValId made(Walk *w, ValId v, const Type *want) {
   NodeId id = w->from->val.at[v].def;
   const Node *n = fn_node(w->from, id);
   ValId in[3] = {0};
-  for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], restricted(w, node_in(w->from, n)[i], want), id);
+  for (uint32_t i = 0; i < n->nin; i++)
+    in[i] = ask(w, node_in(w->from, n)[i], restricted(w, node_in(w->from, n)[i], want), id);
   Build b = walk_build(w, id);
   TypeId t = type_intern(w->m, *want);
   ValId out = ir_add_typed(&b, n->op, in, n->nin, n->attr, &t, 1, 0);
@@ -213,14 +218,20 @@ static ValId resharded(Walk *w, ValId v, const Type *want, NodeId user) {
   uint8_t sums = have->pending_axes & (uint8_t)~want->pending_axes;
   NodeId def = w->from->val.at[v].def;
   const Node *from = fn_node(w->from, def);
-  const char *of = !def ? "an input" : from->op == OP_read ? w->m->var.at[from->attr.var].name : op_info[from->op].name, *by = user ? op_info[fn_node(w->from, user)->op].name : "the result";
+  const char *of = !def ? "an input" : from->op == OP_read ? w->m->var.at[from->attr.var].name : op_info[from->op].name;
+  const char *by = user ? op_info[fn_node(w->from, user)->op].name : "the result";
   Build b = user ? walk_build(w, user) : walk_build(w, w->from->node.n - 1);
   if (sums && def) {
     Build d = build_like(w->to, w->from, def);
     b.loc = d.loc, b.path = d.path, b.layer = d.layer;
   }
-  if (sums) b.why = intern_printf(w->m->in, "layout: partial %s of %s over %s, for %s (%s)", have->pending == PENDING_max ? "maxima" : "sums", of, axes_text(w->m, sums), by, split_text(w->m, want));
-  else b.why = intern_printf(w->m->in, "layout: %s wants %s of %s, which is %s", by, split_text(w->m, want), of, split_text(w->m, have));
+  if (sums)
+    b.why = intern_printf(w->m->in, "layout: partial %s of %s over %s, for %s (%s)",
+                          have->pending == PENDING_max ? "maxima" : "sums", of, axes_text(w->m, sums), by,
+                          split_text(w->m, want));
+  else
+    b.why = intern_printf(w->m->in, "layout: %s wants %s of %s, which is %s", by, split_text(w->m, want), of,
+                          split_text(w->m, have));
   TypeId t = type_intern(w->m, *want);
   return ir_add_typed(&b, OP_reshard, &w->now[v], 1, (Attr){0}, &t, 1, 0);
 }
@@ -237,7 +248,7 @@ static ValId ask(Walk *w, ValId v, Type want, NodeId user) {
   return out;
 }
 
-// ---- one op -----------------------------------------------------------------------------------------------------------
+// ---- one op -----------------------------------------------------------------------------------------------
 // rename, split, merge: the operand as it is, but whole where its place is not the result's
 static void keep(const Walk *w, const Node *n, Type *x) {
   Module *m = w->m;
@@ -266,15 +277,16 @@ static void keep_free(Space *s, uint8_t without, const Type *have) {
   }
 }
 
-// The axes over which n passes its operands' sums on. delay_sums has seen to it that those are all; where weak rules that
-// give way to a sum made others take effect, they may not be.
+// The axes over which n passes its operands' sums on. delay_sums has seen to it that those are all; where
+// weak rules that give way to a sum made others take effect, they may not be.
 static uint8_t passed(const Walk *w, const Node *n, const Space *s) {
   uint8_t few[16], *sums = n->nin > COUNT(few) ? NEW_N(w->m->arena, uint8_t, n->nin) : few, some = 0, all = 0;
   for (uint32_t i = 0; i < n->nin; i++) some |= sums[i] = pending(w, node_in(w->from, n)[i]);
   if (!some) return 0;
   if (n->op == OP_accumulate) return w->m->var.at[n->attr.var].kind == VAR_grad ? some & (uint8_t)~s->strong : 0;
   for (uint32_t a = 0; a < w->m->axis.n; a++)
-    if (some >> a & 1 && (op_keeps(n->op) || !(s->strong >> a & 1)) && sum_passes(w->from, n, sums, a)) all |= (uint8_t)(1u << a);
+    if (some >> a & 1 && (op_keeps(n->op) || !(s->strong >> a & 1)) && sum_passes(w->from, n, sums, a))
+      all |= (uint8_t)(1u << a);
   return all;
 }
 
@@ -296,15 +308,16 @@ static TypeId settled(const Walk *w, TypeId before, TypeId found, const Space *s
   const Type *f = &w->m->type.at[found];
   for (int k = 0; k < t.ndim; k++) {
     int at = type_pos(f, t.dim[k]);
-    bool makes = n->op == OP_scatter ? t.dim[k] == n->attr.dims[0] : n->op == OP_expand && type_pos(val_type(w->from, node_in(w->from, n)[0]), t.dim[k]) < 0;
+    bool makes = n->op == OP_scatter && t.dim[k] == n->attr.dims[0];
+    if (n->op == OP_expand) makes = type_pos(val_type(w->from, node_in(w->from, n)[0]), t.dim[k]) < 0;
     t.split[k] = makes ? space_split(s, t.dim[k]) : at >= 0 ? f->split[at] : 0;
   }
   t.pending = f->pending, t.pending_axes = f->pending_axes;
   return type_intern(w->m, t);
 }
 
-// The terms of a sum of scalars that are pending over the same axes are reduced as one vector; then all are added as they
-// were, so that the sum has the same bits on any mesh that leaves the terms alike.
+// The terms of a sum of scalars that are pending over the same axes are reduced as one vector; then all are
+// added as they were, so that the sum has the same bits on any mesh that leaves the terms alike.
 static void reduce_together(Walk *w, const ValId *term, uint32_t n, uint8_t axes, NodeId root) {
   Module *m = w->m;
   ValId *part = NEW_N(m->arena, ValId, n);
@@ -333,7 +346,7 @@ static void add_scalars(Walk *w, NodeId root) {
   const Fn *f = w->from;
   VEC(ValId) term = {0};
   VEC(NodeId) add = {0};
-  for (NodeId id = 1; id <= root; id++)                 // a sum ends where its last add is: this reads a function once per sum
+  for (NodeId id = 1; id <= root; id++) // reads the function once per sum: there are few
     if (w->sums[id] == root) vec_push(w->m->arena, &add, id);
   for (uint32_t i = 0; i < add.n; i++)
     for (uint32_t k = 0; k < 2; k++) {
@@ -377,7 +390,8 @@ static void step(Walk *w, NodeId id) {
   }
   uint8_t without = passed(w, n, &s);
   if (without) space_assign(w->r, &s, weak, without, clash);
-  if (n->nin == 1 && op_has(n->op, OPF_EW) && w->now[node_in(w->from, n)[0]]) keep_free(&s, without, val_type(w->to, w->now[node_in(w->from, n)[0]]));
+  if (n->nin == 1 && op_has(n->op, OPF_EW) && w->now[node_in(w->from, n)[0]])
+    keep_free(&s, without, val_type(w->to, w->now[node_in(w->from, n)[0]]));
   ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
   for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], wanted(w, n, i, &s, without), id);
   if (n->op == OP_accumulate && m->var.at[n->attr.var].kind == VAR_grad) {
@@ -405,20 +419,26 @@ static void step(Walk *w, NodeId id) {
 static bool function(Rules *r, Fn *f, bool weak) {
   Module *m = r->m;
   const NodeId *sums = scalar_sums(f, m->arena);
-  Walk w = {.r = r, .m = m, .from = f, .to = fn_create(m, intern_printf(m->in, "%s.layout", f->name)), .weak = weak, .sums = sums,
-            .cut = delay_sums(r, f, weak, sums, m->arena), .anywhere = NEW_N(m->arena, bool, f->val.n), .now = NEW_N(m->arena, ValId, f->val.n), .node = NEW_N(m->arena, NodeId, f->node.n)};
+  Walk w = {.r = r, .m = m, .from = f, .weak = weak, .sums = sums, .cut = delay_sums(r, f, weak, sums, m->arena)};
+  w.to = fn_create(m, intern_printf(m->in, "%s.layout", f->name));
+  w.anywhere = NEW_N(m->arena, bool, f->val.n), w.now = NEW_N(m->arena, ValId, f->val.n);
+  w.node = NEW_N(m->arena, NodeId, f->node.n);
   map_init(&w.have, m->arena);
   for (uint32_t i = 0; i < f->arg.n; i++) {
     ValId v = f->arg.at[i];
     TypeId t = 0;
-    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "input '%s' of %s", f->val.at[v].name, f->name), &t)) w.clash = true;
+    if (!type_strong(r, f->val.at[v].type, (Span){0},
+                     arena_printf(m->arena, "input '%s' of %s", f->val.at[v].name, f->name), &t))
+      w.clash = true;
     w.now[v] = ir_arg(w.to, t, f->val.at[v].name);
   }
   for (NodeId id = 1; id < f->node.n; id++) step(&w, id);
   for (uint32_t i = 0; i < f->ret.n && !w.clash; i++) {
     ValId v = f->ret.at[i];
     TypeId t = 0;
-    if (!type_strong(r, f->val.at[v].type, (Span){0}, arena_printf(m->arena, "result '%s' of %s", f->ret_name.at[i], f->name), &t)) w.clash = true;
+    if (!type_strong(r, f->val.at[v].type, (Span){0},
+                     arena_printf(m->arena, "result '%s' of %s", f->ret_name.at[i], f->name), &t))
+      w.clash = true;
     else ir_return(w.to, ask(&w, v, m->type.at[t], 0), f->ret_name.at[i]);
   }
   fn_replace(m, f, w.to);
@@ -441,11 +461,16 @@ static bool type_whole(const Type *t) {
 // a text may say otherwise
 static bool module_whole(Module *m) {
   for (VarId v = 1; v < m->var.n; v++)
-    if (!type_whole(&m->type.at[m->var.at[v].type])) return diag_error(m->diag, m->var.at[v].loc, "IR05", "'%s' is laid out already", m->var.at[v].name), false;
+    if (!type_whole(&m->type.at[m->var.at[v].type]))
+      return diag_error(m->diag, m->var.at[v].loc, "IR05", "'%s' is laid out already", m->var.at[v].name),
+             false;
   for (FnId i = 1; i < m->fn.n; i++)
     for (ValId v = 1; v < m->fn.at[i]->val.n; v++) {
       const Fn *f = m->fn.at[i];
-      if (!type_whole(val_type(f, v))) return diag_error(m->diag, fn_node(f, f->val.at[v].def)->loc, "IR05", "%%%u of %s is laid out already", v, f->name), false;
+      if (!type_whole(val_type(f, v)))
+        return diag_error(m->diag, fn_node(f, f->val.at[v].def)->loc, "IR05",
+                          "%%%u of %s is laid out already", v, f->name),
+               false;
     }
   return true;
 }

@@ -17,7 +17,8 @@ typedef struct {
   Map said;                                  // pairs of dims whose clash is reported
 } Rules;
 
-bool rules_init(Rules *r, Module *m, bool say); // false after errors (printed): a strong rule that does not divide; say: warn, too
+// False after errors (printed): a strong rule that does not divide. say: warn of weak ones, too.
+bool rules_init(Rules *r, Module *m, bool say);
 bool axis_is_weak(const Rules *r, DimId d, uint32_t axis);        // d, or another role of its root, has a weak rule for it
 
 enum { MAX_SPACE = 64 };

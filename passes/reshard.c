@@ -1,14 +1,16 @@
-// reshard.c -- collectives in place of `reshard` nodes: what a value is, against what it is asked to be, axis by axis.
+// reshard.c -- collectives in place of `reshard` nodes: what a value is, against what it is asked to be.
 //
 //   pending -> whole   all_reduce          split -> whole   all_gather        whole -> split   take_shard (local)
 //   pending -> split   reduce_scatter      split -> split   all_to_all
 //
-// Shards are taken first and gathers come last, so that as little as possible moves. The fastest axes of a dim come and
-// go first; an order that this does not reach goes over the part that both have. Steps that two reshards of one value
-// share are made once. A value that some ask for split and others whole is reduced once, whole.
+// Shards are taken first and gathers come last, so that as little as possible moves. The fastest axes of a dim
+// come and go first; an order that this does not reach goes over the part that both have. Steps that two
+// reshards of one value share are made once. A value that some ask for split and others whole is reduced once,
+// whole.
 //
-// A gather over an axis that a weak rule gave (sequence parallelism) is made again in the backward pass, since its result
-// is what that rule saves the memory of; parallel.gather = once keeps the first. Other gathers are made once.
+// A gather over an axis that a weak rule gave (sequence parallelism) is made again in the backward pass, since
+// its result is what that rule saves the memory of; parallel.gather = once keeps the first. Other gathers are
+// made once.
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -21,7 +23,7 @@ typedef struct {
   ValId *now;                                // by value of from
   ValId *again;                              // beside it: gathered again in the backward pass
   NodeId *node;
-  uint8_t *whole;                            // by value of from: axes over which not all ask for the same part of the sum
+  uint8_t *whole; // by value of from: axes over which not all ask for the same part of the sum
   NodeId backward;                           // the first node of the backward pass
   bool gather_again;
   Map made;                                  // step (value of to, op, axes, dims, pass) -> value of to
@@ -38,14 +40,15 @@ static uint32_t common(Split a, Split b) {
   return n;
 }
 
-// ---- one value, from its layout to another --------------------------------------------------------------------------
+// ---- one value, from its layout to another ----------------------------------------------------------------
 typedef struct { Reshard *p; Build b; ValId v; const Type *t; Type want; bool backward; } Way;
 
 static ValId emit(Way *w, Op op, uint8_t axes, DimId d, DimId to) {
   Reshard *p = w->p;
   bool weak = false;
   for (uint32_t a = 0; op == OP_all_gather && a < p->m->axis.n; a++) weak |= axes >> a & 1 && axis_is_weak(&p->r, d, a);
-  uint64_t key = hash_mix(hash_mix(w->v, op), hash_mix(hash_mix(d, to), axes + 256u * (weak && p->gather_again && w->backward)));
+  uint64_t key = hash_mix(hash_mix(w->v, op),
+                          hash_mix(hash_mix(d, to), axes + 256u * (weak && p->gather_again && w->backward)));
   const uint64_t *had = map_get(&p->made, key);
   if (!had) {
     Attr at = {.axes = axes, .ndims = d != 0, .nto = to != 0, .dims = {d}, .to = {to}};
@@ -136,7 +139,12 @@ static ValId lower(Reshard *p, NodeId id, bool backward, NodeId user) {
   Build b = build_like(p->to, p->from, id);
   b.fwd = p->node[fn_node(p->from, user ? user : id)->fwd];
   b.why = !strncmp(b.why, "layout:", 7) ? intern_printf(p->m->in, "reshard:%s", b.why + 7) : b.why;
-  Way w = {.p = p, .b = b, .v = p->now[x], .t = val_type(p->to, p->now[x]), .want = *val_type(p->from, n->out), .backward = backward};
+  Way w = {.p = p,
+           .b = b,
+           .v = p->now[x],
+           .t = val_type(p->to, p->now[x]),
+           .want = *val_type(p->from, n->out),
+           .backward = backward};
   while (take_shards(&w)) {}
   while (scatter(&w, p->whole[x])) {}
   uint8_t sums = w.t->pending_axes & (uint8_t)~w.want.pending_axes;
@@ -145,7 +153,7 @@ static ValId lower(Reshard *p, NodeId id, bool backward, NodeId user) {
   return w.v;
 }
 
-// ---- functions ------------------------------------------------------------------------------------------------------
+// ---- functions --------------------------------------------------------------------------------------------
 // the dim that reshard n scatters x's sum over axis a into; 0: it wants it whole
 static DimId scattered(const Reshard *p, const Node *n, uint32_t a) {
   const Type *want = val_type(p->from, n->out), *have = val_type(p->from, node_in(p->from, n)[0]);
@@ -175,13 +183,15 @@ static bool gathers_weak(const Reshard *p, const Node *n) {
   uint8_t stay = used(want);
   for (int k = 0; k < have->ndim; k++)
     for (uint32_t i = 0; i < depth(have->split[k]); i++)
-      if (!(stay >> nth(have->split[k], i) & 1) && axis_is_weak(&p->r, have->dim[k], nth(have->split[k], i))) return true;
+      if (!(stay >> nth(have->split[k], i) & 1) && axis_is_weak(&p->r, have->dim[k], nth(have->split[k], i)))
+        return true;
   return false;
 }
 
 static ValId operand(Reshard *p, ValId v, NodeId user) {
   NodeId def = p->from->val.at[v].def;
-  bool again = p->gather_again && user >= p->backward && def && def < p->backward && gathers_weak(p, fn_node(p->from, def));
+  bool again = p->gather_again && user >= p->backward && def && def < p->backward &&
+               gathers_weak(p, fn_node(p->from, def));
   if (!again) return p->now[v];
   if (!p->again[v]) p->again[v] = lower(p, def, true, user);
   return p->again[v];
@@ -195,7 +205,8 @@ static void function(Reshard *p, Fn *f) {
   map_init(&p->made, m->arena);
   for (p->backward = 1; p->backward < f->node.n && !fn_node(f, p->backward)->fwd;) p->backward++;
   disagreements(p);
-  for (uint32_t i = 0; i < f->arg.n; i++) p->now[f->arg.at[i]] = ir_arg(p->to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  for (uint32_t i = 0; i < f->arg.n; i++)
+    p->now[f->arg.at[i]] = ir_arg(p->to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (n->op == OP_reshard) {

@@ -26,7 +26,8 @@ static void add_rules(Module *m, uint64_t seed) {
   uint64_t s = hash_mix(seed, 77);
   static const char *const names[] = {"x", "y", "z"};
   m->axis.n = 0;
-  for (uint32_t i = 0, n = 2 + (uint32_t)draw(&s, 2); i < n; i++) vec_push(m->arena, &m->axis, (Axis){intern(m->in, names[i]), 2 + (int32_t)draw(&s, 2)});
+  for (uint32_t i = 0, n = 2 + (uint32_t)draw(&s, 2); i < n; i++)
+    vec_push(m->arena, &m->axis, (Axis){intern(m->in, names[i]), 2 + (int32_t)draw(&s, 2)});
   for (DimId d = 1; d < m->dim.n; d++) {
     Dim *dim = &m->dim.at[d];
     if (dim->root == d && dim->size && dim->size % 4 == 0 && draw(&s, 3) == 0) dim->zigzag = 4;
@@ -35,7 +36,8 @@ static void add_rules(Module *m, uint64_t seed) {
       uint32_t a = (uint32_t)draw(&s, m->axis.n);
       if (left % m->axis.at[a].size || draw(&s, 3) == 0) continue;
       left /= m->axis.at[a].size;
-      vec_push(m->arena, &m->rule, (MapRule){.dim = dim->name, .weak = draw(&s, 3) != 0, .naxis = 1, .axis = {(uint8_t)a}});
+      vec_push(m->arena, &m->rule,
+               (MapRule){.dim = dim->name, .weak = draw(&s, 3) != 0, .naxis = 1, .axis = {(uint8_t)a}});
     }
   }
 }
@@ -47,7 +49,8 @@ static bool run(Arena *a, const Test *t, Module *m, double **out) {
   for (int k = 0; k < 2; k++) {
     const Fn *f = fn_find(m, intern(m->in, fns[k]));
     double **in = random_inputs(a, f, t->seed), **to = out + n;
-    for (uint32_t i = 0; i < f->ret.n; i++) out[n++] = NEW_N(a, double, random_count(m, f->val.at[f->ret.at[i]].type) + 1);
+    for (uint32_t i = 0; i < f->ret.n; i++)
+      out[n++] = NEW_N(a, double, random_count(m, f->val.at[f->ret.at[i]].type) + 1);
     if (!interp_run(it, f, (const double *const *)in, to)) return wrong(a, t, interp_fault(it), m);
   }
   return true;
@@ -81,7 +84,10 @@ static bool check(Test *t) {
       for (int64_t k = 0; k < n; k++) scale = fmax(scale, fabs(one[i][k]));
       for (int64_t k = 0; ok && k < n; k++)
         if (!(fabs(one[i][k] - all[i][k]) <= 1e-11 * (scale + 1)))
-          ok = wrong(a, t, arena_printf(a, "result %u, entry %lld: %.17g on one rank, %.17g on all", i, (long long)k, one[i][k], all[i][k]), split);
+          ok = wrong(a, t,
+                     arena_printf(a, "result %u, entry %lld: %.17g on one rank, %.17g on all", i,
+                                  (long long)k, one[i][k], all[i][k]),
+                     split);
     }
   }
   arena_destroy(a);
@@ -90,10 +96,13 @@ static bool check(Test *t) {
 
 int main(int argc, char **argv) {
   const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 5000 : 300;
+  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10)
+                                                                    : is_long && *is_long == '1' ? 5000
+                                                                                                 : 300;
   Test t = {.seed = first};
   bool ok = true;
   for (; ok && t.seed < first + count; t.seed++) ok = check(&t);
-  if (count >= 100 && ok && t.split < count / 4) printf("only %u of %llu graphs could be split\n", t.split, (unsigned long long)count), ok = false;
+  if (count >= 100 && ok && t.split < count / 4)
+    printf("only %u of %llu graphs could be split\n", t.split, (unsigned long long)count), ok = false;
   return !ok;
 }

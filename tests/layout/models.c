@@ -1,9 +1,11 @@
-// The four models on meshes: losses, norms, gradients and parameters after two steps on all ranks against one rank, in
-// f64; and how many collectives of which kind a microbatch takes, against what their structure needs.
+// The four models on meshes: losses, norms, gradients and parameters after two steps on all ranks against one
+// rank, in f64; and how many collectives of which kind a microbatch takes, against what their structure
+// needs.
 //
 //   models FOLDER                                    the test
 //   models FOLDER counts                             prints the collectives of every case instead
-//   models FOLDER MODEL MESH seq|whole again|once f64|bf16    prints one program's collectives; with a further word, the program
+//   models FOLDER MODEL MESH seq|whole again|once f64|bf16    prints one program's collectives; with a
+//   further word, the program
 #include "compiler/interp.h"
 #include "compiler/program.h"
 #include "passes/layout.h"
@@ -24,9 +26,15 @@ static const Model models[] = {
   {"moe", "hidden=32 layers=2 nheads=4 nkv=2 headdim=8 inter=24 ctx=24 nvocab=101 nexp=4 topk=2"},
 };
 
-typedef struct { const char *mesh; bool whole_seq; const char *gather; int batch; const char *compute; } Setup; // whole_seq: --no-map seq; batch: micro_batch; compute 0: f64
+typedef struct {
+  const char *mesh;
+  bool whole_seq;
+  const char *gather;
+  int batch;
+  const char *compute;
+} Setup; // whole_seq: --no-map seq; batch: micro_batch; compute 0: f64
 
-// ---- a model on a mesh --------------------------------------------------------------------------------------------------
+// ---- a model on a mesh ------------------------------------------------------------------------------------
 typedef struct { Arena *arena; Diag diag; Module *m; Text said; } Compiled;
 
 static const char *words(Arena *a, const char **s) {
@@ -50,7 +58,8 @@ static Compiled compiled(const Model *model, const Setup *s) {
   size_t n = 0;
   const char *config = model->config;
   for (const char *w; (w = words(a, &config));) o[n++] = (Override){OVERRIDE_config, w};
-  static const char *const sets[] = {"train.global_batch=4", "train.steps=3", "train.clip=1.0", "train.optimizer.lr=3e-3", "train.schedule.warmup=1"};
+  static const char *const sets[] = {"train.global_batch=4", "train.steps=3", "train.clip=1.0",
+                                     "train.optimizer.lr=3e-3", "train.schedule.warmup=1"};
   for (size_t i = 0; i < COUNT(sets); i++) o[n++] = (Override){OVERRIDE_set, sets[i]};
   o[n++] = (Override){OVERRIDE_set, arena_printf(a, "precision.compute=%s", s->compute ? s->compute : "f64")};
   o[n++] = (Override){OVERRIDE_set, arena_printf(a, "train.micro_batch=%d", s->batch)};
@@ -61,12 +70,14 @@ static Compiled compiled(const Model *model, const Setup *s) {
   Program *p = sema(a, in, d, arena_printf(a, "%s/%s.mt", models_folder, model->name), o, n, &status);
   if (!p || !(c.m = lower(p))) fail_msg("%s on %s: %s", model->name, s->mesh, c.said.n ? c.said.s : "failed");
   if (!verified(&c, "lower")) fail_msg("%s on %s, lower: %s", model->name, s->mesh, c.said.n ? c.said.s : "failed");
-#define RUN(pass) if (!pass_##pass(c.m) || !verified(&c, #pass)) fail_msg("%s on %s, " #pass ": %s", model->name, s->mesh, c.said.n ? c.said.s : "failed");
+#define RUN(pass)                                                                                            \
+  if (!pass_##pass(c.m) || !verified(&c, #pass))                                                             \
+    fail_msg("%s on %s, " #pass ": %s", model->name, s->mesh, c.said.n ? c.said.s : "failed");
   RUN(simplify) RUN(precision) RUN(autodiff) RUN(optimizer) RUN(simplify) RUN(layout) RUN(reshard)
   return c;
 }
 
-// ---- two steps ------------------------------------------------------------------------------------------------------------
+// ---- two steps --------------------------------------------------------------------------------------------
 typedef struct { Interp *it; const Module *m; Arena *keep; double **grad; } Watch;
 
 static double *variable(Watch *w, VarId v) {
@@ -171,11 +182,12 @@ static void compare(const char *what, const Outcome *one, const Outcome *all) {
         d += e * e, s += one->at[i][k] * one->at[i][k];
       }
       floor_norm = fmax(floor_norm, 1e-6 * sqrt(s));
-      if (pass && !(sqrt(d) <= 1e-10 * (sqrt(s) + floor_norm))) fail_msg("%s: %s differs by %g of %g", what, one->name[i], sqrt(d), sqrt(s));
+      if (pass && !(sqrt(d) <= 1e-10 * (sqrt(s) + floor_norm)))
+        fail_msg("%s: %s differs by %g of %g", what, one->name[i], sqrt(d), sqrt(s));
     }
 }
 
-// ---- collectives ------------------------------------------------------------------------------------------------------------
+// ---- collectives ------------------------------------------------------------------------------------------
 // Those on rows of tokens: what counts at real sizes. The others hold a few numbers per token, or none.
 typedef struct { int all_reduce, reduce_scatter, all_gather, all_to_all, small; } Count;
 
@@ -206,36 +218,37 @@ static Count collectives(const Module *m, const char *fn) {
 }
 
 typedef struct { const char *model; Setup s; Count want; } Expect;
-static const Expect expected[] = {                      // L = 2: 4L+2 of them forward and backward; 6L+3 gathers, or 4L+2 once
-  {"gpt2", {"dp=2", 0, "again", 1, 0}, {0}},
-  {"gpt2", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
-  {"gpt2", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"gpt2", {"tp=2", 0, "once", 2, 0}, {.reduce_scatter = 10, .all_gather = 10}},
-  {"gpt2", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
-  {"gpt2", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"gpt2", {"dp=2,tp=2", 1, "again", 1, 0}, {.all_reduce = 10}},
-  {"gpt2", {"cp=2,tp=2", 0, "again", 2, 0}, {.reduce_scatter = 14, .all_gather = 19}},
-  {"gpt2", {"cp=3", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
-  {"gpt2", {"dp=2,ep=2", 0, "again", 1, 0}, {0}},
-  {"llama", {"dp=2", 0, "again", 1, 0}, {0}},
-  {"llama", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
-  {"llama", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"llama", {"tp=2", 0, "once", 2, 0}, {.reduce_scatter = 10, .all_gather = 10}},
-  {"llama", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
-  {"llama", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"llama", {"cp=4", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
-  {"bert", {"dp=2", 0, "again", 1, 0}, {0}},
-  {"bert", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
-  {"bert", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"bert", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
-  {"bert", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
-  {"moe", {"dp=2", 0, "again", 1, 0}, {0}},
-  {"moe", {"ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
-  {"moe", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
-  {"moe", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 13}},
-  {"moe", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 8}},
-  {"moe", {"dp=2,ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
-  {"moe", {"ep=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 13, .all_to_all = 8}},
+static const Expect expected[] = {
+    // L = 2: 4L+2 of them forward and backward; 6L+3 gathers, or 4L+2 once
+    {"gpt2", {"dp=2", 0, "again", 1, 0}, {0}},
+    {"gpt2", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
+    {"gpt2", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"gpt2", {"tp=2", 0, "once", 2, 0}, {.reduce_scatter = 10, .all_gather = 10}},
+    {"gpt2", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
+    {"gpt2", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"gpt2", {"dp=2,tp=2", 1, "again", 1, 0}, {.all_reduce = 10}},
+    {"gpt2", {"cp=2,tp=2", 0, "again", 2, 0}, {.reduce_scatter = 14, .all_gather = 19}},
+    {"gpt2", {"cp=3", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
+    {"gpt2", {"dp=2,ep=2", 0, "again", 1, 0}, {0}},
+    {"llama", {"dp=2", 0, "again", 1, 0}, {0}},
+    {"llama", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
+    {"llama", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"llama", {"tp=2", 0, "once", 2, 0}, {.reduce_scatter = 10, .all_gather = 10}},
+    {"llama", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
+    {"llama", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"llama", {"cp=4", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
+    {"bert", {"dp=2", 0, "again", 1, 0}, {0}},
+    {"bert", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
+    {"bert", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"bert", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 4}},
+    {"bert", {"dp=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 15}},
+    {"moe", {"dp=2", 0, "again", 1, 0}, {0}},
+    {"moe", {"ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
+    {"moe", {"tp=2", 1, "again", 2, 0}, {.all_reduce = 10}},
+    {"moe", {"tp=2", 0, "again", 2, 0}, {.reduce_scatter = 10, .all_gather = 13}},
+    {"moe", {"cp=2", 0, "again", 2, 0}, {.reduce_scatter = 4, .all_gather = 8}},
+    {"moe", {"dp=2,ep=2", 0, "again", 1, 0}, {.all_to_all = 8}},
+    {"moe", {"ep=2,tp=2", 0, "again", 1, 0}, {.reduce_scatter = 10, .all_gather = 13, .all_to_all = 8}},
 };
 
 static const Model *model_named(const char *name) {
@@ -264,9 +277,12 @@ static void on_meshes(void **state) {
           outcome(&c, all, keep);
           compare(what, one, all);
           Count got = collectives(c.m, "micro");
-          if (got.all_reduce != e->want.all_reduce || got.reduce_scatter != e->want.reduce_scatter || got.all_gather != e->want.all_gather || got.all_to_all != e->want.all_to_all)
-            fail_msg("%s: %d all-reduces, %d reduce-scatters, %d all-gathers, %d all-to-alls; expected %d %d %d %d", what, got.all_reduce, got.reduce_scatter,
-                     got.all_gather, got.all_to_all, e->want.all_reduce, e->want.reduce_scatter, e->want.all_gather, e->want.all_to_all);
+          if (got.all_reduce != e->want.all_reduce || got.reduce_scatter != e->want.reduce_scatter ||
+              got.all_gather != e->want.all_gather || got.all_to_all != e->want.all_to_all)
+            fail_msg("%s: %d all-reduces, %d reduce-scatters, %d all-gathers, %d all-to-alls; expected %d %d "
+                     "%d %d",
+                     what, got.all_reduce, got.reduce_scatter, got.all_gather, got.all_to_all,
+                     e->want.all_reduce, e->want.reduce_scatter, e->want.all_gather, e->want.all_to_all);
         }
         arena_destroy(c.arena);
       }
@@ -293,7 +309,8 @@ static void in_halves(void **state) {
       assert_int_equal(one->nnumber, all->nnumber);
       for (uint32_t j = 0; j < one->nnumber; j++)
         if (!(fabs(one->number[j] - all->number[j]) <= 0.03 * fabs(one->number[j])))
-          fail_msg("%s on %s: number %u is %.17g, on one rank %.17g", models[k].name, meshes[i], j, all->number[j], one->number[j]);
+          fail_msg("%s on %s: number %u is %.17g, on one rank %.17g", models[k].name, meshes[i], j,
+                   all->number[j], one->number[j]);
       arena_destroy(c.arena);
     }
     arena_destroy(keep);
@@ -301,19 +318,26 @@ static void in_halves(void **state) {
 }
 
 static int show_counts(void) {
-  printf("%-6s %-10s %-6s %-6s %10s %14s %10s %10s %6s\n", "model", "mesh", "seq", "gather", "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "small");
+  printf("%-6s %-10s %-6s %-6s %10s %14s %10s %10s %6s\n", "model", "mesh", "seq", "gather", "all-reduce",
+         "reduce-scatter", "all-gather", "all-to-all", "small");
   for (size_t i = 0; i < COUNT(expected); i++) {
     const Expect *e = &expected[i];
     Compiled c = compiled(model_named(e->model), &e->s);
     Count n = collectives(c.m, "micro");
-    printf("%-6s %-10s %-6s %-6s %10d %14d %10d %10d %6d\n", e->model, e->s.mesh, e->s.whole_seq ? "whole" : "", e->s.gather, n.all_reduce, n.reduce_scatter, n.all_gather, n.all_to_all, n.small);
+    printf("%-6s %-10s %-6s %-6s %10d %14d %10d %10d %6d\n", e->model, e->s.mesh,
+           e->s.whole_seq ? "whole" : "", e->s.gather, n.all_reduce, n.reduce_scatter, n.all_gather,
+           n.all_to_all, n.small);
     arena_destroy(c.arena);
   }
   return 0;
 }
 
 static int show(int argc, char **argv) {
-  Setup s = {.mesh = argv[3], .whole_seq = argc > 4 && !strcmp(argv[4], "whole"), .gather = argc > 5 ? argv[5] : "again", .batch = 2, .compute = argc > 6 ? argv[6] : 0};
+  Setup s = {.mesh = argv[3],
+             .whole_seq = argc > 4 && !strcmp(argv[4], "whole"),
+             .gather = argc > 5 ? argv[5] : "again",
+             .batch = 2,
+             .compute = argc > 6 ? argv[6] : 0};
   Compiled c = compiled(model_named(argv[2]), &s);
   Text t;
   text_init(&t, c.arena);

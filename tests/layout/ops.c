@@ -41,7 +41,7 @@ static const Case cases[] = {
   {OP_scatter, "[v]", {"f64[b, s, a]", "i32[b, s]"}, ""}, {OP_scatter, "[v -> b]", {"f64[b, s, a]", "i32[b, s]"}, ""}, {OP_scatter, "[s]", {"f64[a, b]", "i32[a]"}, ""},
 };
 
-// ---- a case on a mesh -------------------------------------------------------------------------------------------------
+// ---- a case on a mesh -------------------------------------------------------------------------------------
 typedef struct { const char *dim[2]; bool weak[2]; const char *axes[2]; } Setup;  // axes: "x", "xy"
 
 static void map(World *w, const char *d, bool weak, const char *axes) {
