@@ -227,7 +227,7 @@ static Val count(Prim *p, Val mask, DType t) {
     else rest *= (double)dim_of(l->m, p->dim[i])->extent;
   if (!mask.tensor) return constant(p, mask.number.num != 0 ? rest : 0, t);
   Build b = build(p);
-  ValId ones = ir_select(&b, mask.v, ir_const(&b, 1, t), ir_const(&b, 0, t));
+  ValId one = ir_const(&b, 1, t), ones = ir_select(&b, mask.v, one, ir_const(&b, 0, t));
   ValId c = ir_dims(&b, OP_sum, ones, in, n);
   if (rest != 1) c = ir_binary(&b, OP_mul, c, ir_const(&b, rest, t));
   return (Val){.tensor = true, .v = c};
@@ -280,7 +280,8 @@ static bool prim_stepmean(Prim *p) {
   }
   vec_push(l->a, &l->den, (Den){var, count(p, mask, DT_f64).v, p->e->span});
   ValId den = ir_read_var(&b, var), zero = ir_const(&b, 0, DT_f64);
-  ValId inverse = ir_select(&b, ir_binary(&b, OP_gt, den, zero), ir_binary(&b, OP_div, ir_const(&b, 1, DT_f64), den), zero);
+  ValId some = ir_binary(&b, OP_gt, den, zero), inverse = ir_binary(&b, OP_div, ir_const(&b, 1, DT_f64), den);
+  inverse = ir_select(&b, some, inverse, zero);
   ValId s = ir_dims(&b, OP_sum, p->in[0].v, p->dim, p->ndim);
   ValId v = ir_binary(&b, OP_mul, s, ir_cast(&b, inverse, val_type(l->fn, s)->dtype));
   vec_push(l->a, &l->stepmean, v);
