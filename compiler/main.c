@@ -94,6 +94,7 @@ static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Mo
   diag_init(diag, a);
   for (uint32_t i = 0; i < s->say.n; i++) o[i] = override_of(s->say.at[i]);
   if (s->skip) TRY(pass_list(s->skip, &run.skip, 0, 0));
+  TRY(pass_skippable(run.skip));
   Program *p = sema(a, in, diag, path, o, s->say.n, &status);
   if (!p) return status;
   Module *m = lower(p);

@@ -42,6 +42,12 @@ Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n) {
   return 0;
 }
 
+Status pass_skippable(PassSet skip) {
+  for (Pass p = PASS_none + 1; p < PASS_COUNT; p++)
+    if (skip >> p & 1 && pass_info[p].required) return fail(EXIT_USAGE, "pass '%s' cannot be left out", pass_info[p].name);
+  return 0;
+}
+
 static bool run_one(Module *m, Pass p) {
   if (!pass_info[p].run(m)) return false;
   if (!ir_verify(m, pass_info[p].name)) bug("pass %s made a module that is not right", pass_info[p].name);
@@ -68,14 +74,10 @@ static bool run(Module *m, Pass p, const RunOptions *o) {
 }
 
 bool passes_run(Module *m, Pass upto, RunOptions o) {
+  if (pass_skippable(o.skip)) bug("passes_run was not asked for what it can do");
   if (!ir_verify(m, "lower")) bug("lower made a module that is not right");
   for (Pass p = PASS_none + 1; p < PASS_COUNT; p++) {
-    bool skip = o.skip >> p & 1;
-    if (skip && pass_info[p].required) {
-      fail(EXIT_USAGE, "pass '%s' cannot be left out", pass_info[p].name);
-      return false;
-    }
-    if (!skip && !run(m, p, &o)) return false;
+    if (!(o.skip >> p & 1) && !run(m, p, &o)) return false;
     if (p == upto) break;
   }
   return true;
