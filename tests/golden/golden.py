@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares runs with recorded ones of PyTorch in float64 (README.md says what the files hold).
+
+usage: golden.py CASE RUNNER f64|f32|bf16|meshes MTC [MTRUN]"""
+import json, os, sys, tempfile
+from train import ROOT, RUNNERS, Run, differences, load, precision, report, tools_of
+
+CASE, RUNNER, WHAT = sys.argv[1:4]
+TOOLS = tools_of(sys.argv[4:])
+FOLDER = os.path.join(ROOT, "tests", "golden", CASE)
+
+with open(os.path.join(FOLDER, "config.json")) as f:
+    config = json.load(f)
+MODEL, SIZES, TRAIN = config["case"], config["sizes"], config["train"]
+
+# of config.json -> of the model texts
+NAMES = {"layers": "layers", "hidden": "hidden", "heads": "nheads", "kv_heads": "nkv", "ffn": "inter", "vocab": "nvocab",
+         "seq": "ctx", "rope_theta": "theta", "eps": "eps", "experts": "nexp", "topk": "topk", "aux": "auxw"}
+MESHES = ["tp=2", "dp=2", "cp=2", "ep=2", "tp=2,dp=2"]
+
+
+class Recorded:
+    def __init__(self):
+        self.grads, self.final = load(os.path.join(FOLDER, "grads.safetensors")), load(os.path.join(FOLDER, "final.safetensors"))
+        with open(os.path.join(FOLDER, "expected.json")) as f:
+            self.log = json.load(f)
+
+
+def options(dtype, micro_batch):
+    config = {NAMES[k]: v for k, v in SIZES.items() if k in NAMES}
+    if MODEL in ("gpt2", "bert"):
+        config.update(maxpos=SIZES["seq"], pdrop=0)
+    else:
+        config.update(headdim=SIZES["hidden"] // SIZES["heads"])
+    train = {"micro_batch": micro_batch, "global_batch": SIZES["batch"] * SIZES["micro"], "steps": SIZES["steps"],
+             "clip": TRAIN["clip"], "optimizer": "adamw(lr = %r, beta1 = %r, beta2 = %r, eps = %.17g, decay = %r)" % tuple(
+                 TRAIN[k] for k in ("lr", "beta1", "beta2", "adam_eps", "weight_decay")),
+             "schedule": "cosine(warmup = %d, min = %r)" % (TRAIN["warmup"], TRAIN["min_lr"])}
+    out = precision(dtype)
+    for k, v in config.items():
+        out += ["-D", "%s=%s" % (k, v)]
+    for k, v in train.items():
+        out += ["--set", "train.%s=%s" % (k, v)]
+    return out
+
+
+def run(dtype, micro_batch, *more, steps=0):
+    return Run(RUNNER, TOOLS, MODEL, options(dtype, micro_batch) + list(more),
+               os.path.join(FOLDER, "weights.safetensors"), os.path.join(FOLDER, "batches.safetensors"), steps)
+
+
+def on_meshes():
+    """gradients and three steps on every mesh, with sequence parallelism and without, against one rank"""
+    one = run("f64", SIZES["batch"], steps=3)
+    for mesh in MESHES:
+        axes = dict(axis.split("=") for axis in mesh.split(","))
+        # the balance loss of moe is a mean per microbatch: there a microbatch holds the recorded number of samples
+        micro_batch = SIZES["batch"] // (int(axes.get("dp", 1)) * int(axes.get("ep", 1)) if MODEL == "moe" else 1)
+        whole = ["--no-map", "seq"] + (["--map", "seq -> cp"] if "cp" in axes else [])
+        for more in [], whole:
+            yield " ".join(["--mesh", mesh] + more), lambda: differences(run("f64", micro_batch, "--mesh", mesh, *more, steps=3), one, "mesh")
+
+
+def on_one_rank():
+    yield WHAT, lambda: differences(run(WHAT, SIZES["batch"]), Recorded(), WHAT)
+
+
+failed = []
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for name, compare in on_meshes() if WHAT == "meshes" else on_one_rank():
+        try:
+            bad = compare()
+        except (RuntimeError, OSError) as error:
+            bad = str(error).split("\n")
+        if bad:
+            failed.append(("%s %s %s" % (RUNNER, CASE, name), bad))
+    os.chdir(ROOT)
+report(failed)
