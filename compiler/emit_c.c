@@ -10,7 +10,7 @@
 #include "compiler/kernel.h"
 #include "compiler/kernel_source.h"
 
-enum { MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
+enum { BLOCK = 1024 /* MT_BLOCK */, MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
 
 static const char *const alu_text[ALU_COUNT] = {
 #define ALU(word, operands, takes, gives, text, f, i) [ALU_##word] = text,
@@ -559,8 +559,13 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
     values(e, e->nest.n - outer->n - 1 + j + 1, e->pass);
   }
   if (nred) {
-    open(e, "for (i64 at = %s; at < %s; at += MT_BLOCK)", lane_from, lane_to);
-    line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", lane_to, lane_to);
+    if (e->k->range[lane].valid <= BLOCK) {
+      open(e, "%s", "");
+      line(e, "const i64 at = 0, m = %lld;", (Long)e->k->range[lane].valid);
+    } else {
+      open(e, "for (i64 at = %s; at < %s; at += MT_BLOCK)", lane_from, lane_to);
+      line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", lane_to, lane_to);
+    }
     for (uint32_t j = 0; j < nred; j++) line(e, "%s t%u[MT_BLOCK];", type_of((DType)kernel_ins(e->k, red[j])->dtype), red[j]);
     open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
     line(e, "const i64 i%u = at + j;", lane);

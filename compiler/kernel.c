@@ -342,8 +342,25 @@ static bool merge_ranges(Kernel *k) {
   return false;
 }
 
+// Without a reduction the reduced ranges are loops like others, if every store is inside them; those that nothing uses go.
+static void free_ranges(Kernel *k) {
+  if (ins_is(k, KI_reduce) || ins_is(k, KI_cumsum)) return;
+  uint8_t used = 0, red = 0, by_all = 0xff;
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    used |= access_deps(&x->at);
+    if (is_store(x)) by_all &= access_deps(&x->at);
+  }
+  for (uint32_t r = k->nrange; r--;)
+    if (k->range[r].reduced && !(used >> r & 1) && k->range[r].valid) drop_range(k, r), by_all = (uint8_t)((by_all & ((1 << r) - 1)) | (by_all >> (r + 1) << r));
+  for (uint32_t r = 0; r < k->nrange; r++) red |= (uint8_t)(k->range[r].reduced << r);
+  if (red & ~by_all) return;
+  for (uint32_t r = 0; r < k->nrange; r++) k->range[r].reduced = false;
+  k->class = LOOP_map;
+}
+
 static LoopClass choose_class(const Kernel *k, const Facts *f) {
-  if (!ins_is(k, KI_reduce) && !ins_is(k, KI_cumsum)) return LOOP_map;
+  if (!f->red) return LOOP_map;
   bool inner_store = false, where = false;
   int64_t rows = 1;
   for (uint32_t v = 1; v < k->ins.n; v++) {
@@ -366,8 +383,7 @@ static LoopClass choose_class(const Kernel *k, const Facts *f) {
 
 void kernel_finish(Kernel *k) {
   drop_dead(k);
-  if (!ins_is(k, KI_reduce) && !ins_is(k, KI_cumsum))
-    for (uint32_t r = 0; r < k->nrange; r++) k->range[r].reduced = false;
+  free_ranges(k);
   const char *wrong = kernel_check(k, k->arena);      // before anything relies on it
   if (wrong) bug("kernel: %s", wrong);
   for (int again = 1, rounds = 0; again && rounds < 64; rounds++) again = drop_units(k) || sort_ranges(k) || merge_ranges(k);

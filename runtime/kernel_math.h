@@ -268,6 +268,13 @@ MT_FN double sin_f64(double x) { return sin(x); }
 MT_FN double cos_f64(double x) { return cos(x); }
 MT_FN double pow_f64(double x, double y) { return pow(x, y); }
 
+// Loops whose iterations touch different elements (the compiler cannot know).
+#if defined(__clang__)
+#define MT_FREE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MT_FREE _Pragma("GCC ivdep")
+#endif
+
 // ---- reductions: 16 lanes, element i in lane i % 16, then a tree ------------------------------------------------------
 // Up to 1024 elements are added up in their own format, 64 to a lane, then in f64: the error of a long sum is that of a
 // short one. t has room for the next multiple of 16.
@@ -279,6 +286,14 @@ enum { MT_LANES = 16, MT_BLOCK = 1024 };
 #define MT_SUM(W, a, b) ((a) + (b))
 #define MT_MAX(W, a, b) max_##W(a, b)
 #define MT_MIN(W, a, b) min_##W(a, b)
+#define MT_TREE(word, OP, T, W) \
+  MT_FN W tree_##word##_##T(const W *acc) { \
+    W a[MT_LANES]; \
+    for (int l = 0; l < MT_LANES; l++) a[l] = acc[l]; \
+    for (int h = MT_LANES / 2; h; h /= 2) \
+      for (int l = 0; l < h; l++) a[l] = OP(W, a[l], a[l + h]); \
+    return a[0]; \
+  }
 #define MT_REDUCTION(word, OP, T, W, none) \
   MT_FN void lanes_##word##_##T(W *acc, T *t, i64 n) { \
     T a[MT_LANES]; \
@@ -288,30 +303,31 @@ enum { MT_LANES = 16, MT_BLOCK = 1024 };
       for (int l = 0; l < MT_LANES; l++) a[l] = OP(T, a[l], t[i + l]); \
     for (int l = 0; l < MT_LANES; l++) acc[l] = OP(W, acc[l], (W)a[l]); \
   } \
-  MT_FN W tree_##word##_##T(const W *acc) { \
-    W a[MT_LANES]; \
-    for (int l = 0; l < MT_LANES; l++) a[l] = acc[l]; \
-    for (int h = MT_LANES / 2; h; h /= 2) \
-      for (int l = 0; l < h; l++) a[l] = OP(W, a[l], a[l + h]); \
-    return a[0]; \
-  }
+  MT_TREE(word, OP, T, W)
+// The largest or smallest: the block is folded in halves, which compilers vectorise where they do not see 16 maxima as one.
+#define MT_EXTREME(word, OP, T, W, none) \
+  MT_FN void lanes_##word##_##T(W *acc, T *t, i64 n) { \
+    if (n == 0) return; \
+    for (; n & (MT_LANES - 1); n++) t[n] = none; \
+    while (n > MT_LANES) { \
+      i64 h = (n / 2 + MT_LANES - 1) & ~(i64)(MT_LANES - 1), m = n - h; \
+      MT_FREE for (i64 i = 0; i < m; i++) t[i] = OP(T, t[i], t[i + h]); \
+      n = h; \
+    } \
+    for (int l = 0; l < MT_LANES; l++) acc[l] = OP(W, acc[l], (W)t[l]); \
+  } \
+  MT_TREE(word, OP, T, W)
 MT_REDUCTION(sum, MT_SUM, f32, f64, 0)
 MT_REDUCTION(sum, MT_SUM, f64, f64, 0)
 MT_REDUCTION(sum, MT_SUM, i32, i64, 0)
 MT_REDUCTION(sum, MT_SUM, i64, i64, 0)
-MT_REDUCTION(max, MT_MAX, f32, f64, -MT_INF_F32)
-MT_REDUCTION(max, MT_MAX, f64, f64, -MT_INF_F32)
-MT_REDUCTION(max, MT_MAX, i32, i64, (-2147483647 - 1))
-MT_REDUCTION(max, MT_MAX, i64, i64, (-9223372036854775807 - 1))
-MT_REDUCTION(min, MT_MIN, f32, f64, MT_INF_F32)
-MT_REDUCTION(min, MT_MIN, f64, f64, MT_INF_F32)
-MT_REDUCTION(min, MT_MIN, i32, i64, 2147483647)
-MT_REDUCTION(min, MT_MIN, i64, i64, 9223372036854775807)
+MT_EXTREME(max, MT_MAX, f32, f64, -MT_INF_F32)
+MT_EXTREME(max, MT_MAX, f64, f64, -MT_INF_F32)
+MT_EXTREME(max, MT_MAX, i32, i64, (-2147483647 - 1))
+MT_EXTREME(max, MT_MAX, i64, i64, (-9223372036854775807 - 1))
+MT_EXTREME(min, MT_MIN, f32, f64, MT_INF_F32)
+MT_EXTREME(min, MT_MIN, f64, f64, MT_INF_F32)
+MT_EXTREME(min, MT_MIN, i32, i64, 2147483647)
+MT_EXTREME(min, MT_MIN, i64, i64, 9223372036854775807)
 
-// Loops whose iterations touch different elements (the compiler cannot know).
-#if defined(__clang__)
-#define MT_FREE _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define MT_FREE _Pragma("GCC ivdep")
-#endif
 #endif

@@ -261,12 +261,11 @@ static void everywhere(void **state) {
 
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "long");
-  char folder[] = "/tmp/mt-test-XXXXXX";
-  if (!mkdtemp(folder)) return 1;
-  setenv("XDG_CACHE_HOME", folder, 1);
+  char folder[64];
+  folder_enter(folder), setenv("XDG_CACHE_HOME", folder, 1);
   arena = arena_create();
   const struct CMUnitTest tests[] = {cmocka_unit_test(everywhere)};
   int bad = cmocka_run_group_tests(tests, 0, 0);
-  arena_destroy(arena);
+  arena_destroy(arena), folder_leave(folder);
   return bad;
 }

@@ -8,11 +8,8 @@
 #include "runtime/philox.h"
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/data/check.h"
 
 typedef enum { FILL_normal, FILL_positive, FILL_index, FILL_special, FILL_ones } Fill;
 
@@ -28,8 +25,7 @@ typedef struct {
 typedef VEC(Case) Cases;
 typedef void KernelFn(void *const *buf, const void *scalars, int64_t lo, int64_t hi);
 
-static inline uint64_t draw(uint64_t *s) { return hash_mix(*s += 0x9e3779b97f4a7c15u, 77); }
-static inline int64_t draw_below(uint64_t *s, int64_t n) { return (int64_t)(draw(s) % (uint64_t)n); }
+static inline int64_t pick_below(uint64_t *s, int64_t n) { return (int64_t)draw_below(s, (uint64_t)n); }
 
 static const double specials[] = {0, -0.0, 1, -1, 0.5, -0.5, 2, -3, 1e-30, -1e-30, 100, -100, 1e5, 104729.25, -7.5, 2.5, 3e38, -3e38, 1e-40};
 
@@ -114,7 +110,7 @@ static inline void run_tiles(const Kernel *k, KernelFn *fn[2], void **buf, const
     if (!seed) fn[stage](buf, scalars, 0, l.units[stage]);
     else
       for (int64_t hi = l.units[stage]; hi > 0;) {
-        int64_t lo = hi - 1 - draw_below(seed, MIN(hi, 1 + hi / 2));
+        int64_t lo = hi - 1 - pick_below(seed, MIN(hi, 1 + hi / 2));
         fn[stage](buf, scalars, lo, hi);
         hi = lo;
       }
