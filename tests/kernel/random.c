@@ -181,6 +181,14 @@ static void add_reduce(Gen *g) {
   put(g, v, false);
 }
 
+// One value of the last `n`, so that they are not all in vain.
+static void gather_up(Gen *g, uint32_t n) {
+  uint32_t from = g->npool > n ? g->npool - n : 0, v = g->pool[from];
+  bool inner = g->inner[from];
+  for (uint32_t i = from + 1; i < g->npool; i++) v = alu(g, ALU_add, alu(g, ALU_mul, v, number(g, 0.8)), alu(g, ALU_tanh, g->pool[i], 0)), inner |= g->inner[i];
+  put(g, v, inner);
+}
+
 static Case generate(Arena *a, uint64_t seed) {
   Gen gen = {.s = seed, .c = {.name = "random", .seed = seed}}, *g = &gen;
   LoopClass class = (LoopClass)(LOOP_map + below(g, 4));
@@ -214,12 +222,18 @@ static Case generate(Arena *a, uint64_t seed) {
     bool from_end = chance(g, 50);
     for (int64_t n = 1 + below(g, 3); n; n--) {
       add_reduce(g);
+      if (chance(g, 60)) {                   // the result goes back into the row
+        uint32_t row = alu(g, ALU_tanh, g->pool[g->npool - 1], 0), dear = alu(g, chance(g, 50) ? ALU_erf : ALU_tanh, g->pool[pick(g, true)], 0);
+        put(g, alu(g, ALU_mul, dear, row), true);
+      }
       for (int64_t m = below(g, 4); m; m--) add_op(g);
-      if (chance(g, 15)) put(g, alu(g, ALU_mul, kernel_cumsum(g->k, g->pool[pick(g, true)], from_end), number(g, 0.05)), true);
+      if (chance(g, 30)) put(g, alu(g, ALU_mul, kernel_cumsum(g->k, g->pool[pick(g, true)], from_end), number(g, 0.05)), true);
     }
-    add_store(g, g->npool - 1);
     for (int64_t n = below(g, 3); n; n--) add_store(g, (uint32_t)below(g, g->npool));
+    gather_up(g, 6);
+    add_store(g, g->npool - 1);
   } else {
+    gather_up(g, 4);
     add_store(g, g->npool - 1);
     for (int64_t n = below(g, 3); n; n--) add_store(g, (uint32_t)below(g, g->npool));
   }
