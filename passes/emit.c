@@ -22,6 +22,8 @@ typedef struct {
   int64_t work_bytes;
   Map kernel;                                // hash -> PlanKernel
   Text source[SOURCES];
+  bool keep;                                 // the kernels are wanted
+  VEC(const Kernel *) kept;                  // beside Plan.kernel
 } Emit;
 
 static uint32_t line_of(Emit *e, Span at, const char *what) {
@@ -147,6 +149,7 @@ static uint32_t emit_kernel(Emit *e, Kernel *k) {
   emit_c(&e->source[file], k, row.symbol);
   vec_push(p->arena, &p->kernel, row);
   map_put(&e->kernel, h, p->kernel.n - 1);
+  if (e->keep) vec_push(e->a, &e->kept, k);
   e->work_bytes = MAX(e->work_bytes, l.work);
   return p->kernel.n - 1;
 }
@@ -199,6 +202,10 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
     in[i].at += off[i] * (int64_t)dtype_bytes(val_type(f, base[i])->dtype);
   }
   if (g->accumulate) at.when = WHEN_first;
+  if (!gemm.m) {                                                       // a sum over nothing
+    if (type_bytes(e->m, out)) ins_zero(at, to, type_bytes(e->m, out));
+    return;
+  }
   ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
   if (!g->accumulate) return;
   at.when = WHEN_later, gemm.accumulate = true;
@@ -207,7 +214,7 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
 
 static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at) {
   Operand operand[KERNEL_BUFFERS] = {0};
-  Kernel *k = kernel_of(w->g, group, first, operand);
+  Kernel *k = kernel_of(w->g, group, first, e->keep ? e->a : w->g->arena, operand);
   uint32_t id = emit_kernel(e, k);
   PlanArg arg[KERNEL_BUFFERS + 1];
   uint32_t n = 0;
@@ -220,12 +227,16 @@ static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a);
   memory_plan(g);
-  uint32_t *output = NEW_N(a, uint32_t, f->val.n);
+  uint32_t *output = NEW_N(a, uint32_t, f->val.n), *copied = NEW_N(a, uint32_t, f->ret.n + 1);
   for (uint32_t i = 0; i < f->ret.n; i++) {
     const Type *t = val_type(f, f->ret.at[i]);
+    Stored as = (Stored)g->stored[f->ret.at[i]];
+    bool kept = as == STORED_arg || as == STORED_var || as == STORED_slot; // it lies elsewhere already: copied at the end
+
     PlanOutput o = {.name = plan_str(e->p, f->ret_name.at[i]), .dtype = t->dtype, .ndim = t->ndim};
-    if (!output[f->ret.at[i]]) output[f->ret.at[i]] = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
-    o.buffer = output[f->ret.at[i]];
+    if (kept || !output[f->ret.at[i]]) o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
+    else o.buffer = output[f->ret.at[i]];
+    *(kept ? &copied[i] : &output[f->ret.at[i]]) = o.buffer;
     for (int d = 0; d < t->ndim; d++) o.dim[d] = e->dim[t->dim[d]];
     vec_push(e->p->arena, &e->p->output, o);
   }
@@ -255,6 +266,13 @@ static void emit_fn(Emit *e, const Fn *f) {
       at.when = WHEN_later, emit_loops(e, &w, i, false, at);
     }
   }
+  at.when = WHEN_always;
+  for (uint32_t i = 0; i < f->ret.n; i++) {
+    ValId v = f->ret.at[i];
+    if (!copied[i]) continue;
+    PlanArg from = g->stored[v] == STORED_slot ? var_place(e, fn_node(f, f->val.at[v].def)->attr.var) : value_place(e, &w, v);
+    ins_copy(at, (PlanArg){copied[i], 0}, from, type_bytes(e->m, val_type(f, v)));
+  }
   arena_destroy(a);
 }
 
@@ -275,11 +293,13 @@ static bool takes_text(const Emit *e) {                                // tokens
   return tokens && labels;
 }
 
-Plan *emit(Module *m, const char *model) {
+Plan *emit(Module *m, const char *model, const Kernel *const **kernels) {
   Plan *p = plan_create(m->arena);
   Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;
   e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
   map_init(&e->kernel, e->a);
+  e->keep = kernels != 0;
+  vec_push(e->a, &e->kept, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
   emit_head(e, model);
   emit_vars(e);
@@ -297,6 +317,7 @@ Plan *emit(Module *m, const char *model) {
   emit_cells(e);
   for (int i = 0; i < SOURCES; i++)
     vec_push(p->arena, &p->source, (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s, (int64_t)e->source[i].n});
+  if (kernels) *kernels = e->kept.at;
   return p;
 }
 

@@ -11,7 +11,8 @@
 #include "passes/group.h"
 #include <string.h>
 
-enum { OPS_AGAIN = 100, OPS_MOST = 400, LOADS_MOST = 24, ROOTS_MOST = 12, READS_MOST = 40, MANY = UINT32_MAX };
+enum { OPS_AGAIN = 100, OPS_MOST = 400, LOADS_MOST = 24, ROOTS_MOST = 12, READS_MOST = 40 };
+#define MANY UINT32_MAX
 
 typedef struct {
   Groups *g;
@@ -181,12 +182,12 @@ static void loops_of(Fuse *u, const Node *n, Group *g) {
     g->class = reduction_class(u, n, g);
   } else if (n->op == OP_cumsum) {
     for (uint32_t i = 0; i < at->ndims; i++) g->r[g->nr++] = at->dims[i];
-    g->class = LOOP_row;
+    g->class = LOOP_row, g->scan = at->at ? 2 : 1;
   } else if (n->op == OP_scatter) {
     const Type *i = val_type(u->f, node_in(u->f, n)[1]);
     for (int k = 0; k < i->ndim; k++)
       if (!in_set(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
-    g->class = LOOP_scatter;
+    if (g->nr) g->class = LOOP_scatter;                                // each place has one source: elementwise
   }
 }
 
@@ -201,6 +202,7 @@ static bool all_dims_are(const Group *big, const Group *g) {           // g's di
 static bool joins(Group *into, const Group *g, bool depends) {
   bool same_p = same_set(into->p, into->np, g->p, g->np), same_r = same_set(into->r, into->nr, g->r, g->nr);
   if (into->root.n >= ROOTS_MOST || into->nread + g->nread - into->nsmall - g->nsmall > READS_MOST) return false;
+  if (into->scan && g->scan && into->scan != g->scan) return false;
   if (into->class == LOOP_col) return g->class == LOOP_col && !depends && same_p && same_r;
   if (into->class == LOOP_map && g->class == LOOP_map) return same_p;
   if (into->class == LOOP_map && g->class == LOOP_row && all_dims_are(into, g)) {
@@ -209,6 +211,10 @@ static bool joins(Group *into, const Group *g, bool depends) {
     return true;
   }
   if (into->class != LOOP_row) return false;
+  if (g->class == LOOP_row && g->scan && same_p && same_r) {           // sums along a row have its order
+    if (into->scan && memcmp(into->r, g->r, g->nr * sizeof *g->r)) return false;
+    memcpy(into->r, g->r, sizeof g->r);
+  }
   if (g->class == LOOP_row) return same_p && same_r;
   return g->class == LOOP_map && (same_p || all_dims_are(into, g));
 }
@@ -248,7 +254,8 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads,
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
   if (into) {
-    u->g->group.at[into - 1].nread += g.nread, u->g->group.at[into - 1].nsmall += g.nsmall;
+    Group *wide = &u->g->group.at[into - 1];
+    wide->nread += g.nread, wide->nsmall += g.nsmall, wide->scan |= g.scan;
   } else {
     vec_push(u->a, &u->g->group, g);
     into = u->g->group.n;
@@ -316,7 +323,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a) {
   Groups *g = NEW(a, Groups);
   Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a}, *u = &fuse_state;
   uint32_t n = f->val.n;
-  *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n),
+  *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n), .returned = NEW_N(a, bool, n),
                 .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n)};
   u->stored = NEW_N(a, bool, n), u->operand = NEW_N(a, bool, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
   u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n);
@@ -330,7 +337,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a) {
       u->uses[v]++;
       if (is_sink(fn_node(f, i)->op)) sink[v] = i;
     }
-  for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++;
+  for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++, g->returned[f->ret.at[i]] = true;
   bool *read = NEW_N(a, bool, m->var.n);     // by variable
   for (NodeId i = 1; i < f->node.n; i++)
     if (fn_node(f, i)->op == OP_read) read[fn_node(f, i)->attr.var] = true;

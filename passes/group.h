@@ -39,6 +39,7 @@ typedef struct {
   VEC(Root) root;
   uint32_t np, nr;
   DimId p[MAX_DIMS], r[MAX_DIMS];            // parallel and reduced dims; of a map all are parallel
+  uint8_t scan;                              // it sums up along a row: 1 from the start, 2 from the end; not both
   uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
   VarId var; bool accumulate;                // products: written to this variable instead of to its own place
 } Group;
@@ -49,6 +50,7 @@ typedef struct {
   Arena *arena;
   uint8_t  *stored;                          // by value: Stored
   uint32_t *group_of;                        // by value: 1 + group that computes it, 0: none (arguments, reads, values inside)
+  bool     *returned;                        // by value: it lies where the function's result is kept
   bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
   uint32_t *last;                            // by value: 1 + last group that reads it from memory
   int64_t  *at;                              // by value: byte offset in its block (temps), index (small); made by memory_plan
@@ -62,7 +64,7 @@ void memory_plan(Groups *g);
 // of all values without dims, 8 bytes each, seen as an array of t.
 typedef struct { ValId v; VarId var; DType t; } Operand;
 // first: the variant for a step's first microbatch, where accumulating stores are plain ones.
-Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Operand operand[KERNEL_BUFFERS]);
+Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
 bool    group_accumulates(const Group *g);
 uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
 // x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in

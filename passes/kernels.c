@@ -107,7 +107,7 @@ static uint32_t load(Gen *c, ValId v, const Env *env) {
     return kernel_load(c->k, buffer(c, (Operand){.var = n->attr.var}, t->dtype, type_count(c->m, vt)), address(c, vt, env));
   }
   case STORED_small:
-    if (c->block) return kernel_load(c->k, block(c, t->dtype), (Access){.base = c->g->at[v] * 8 / (int64_t)dtype_bytes(t->dtype)});
+    if (c->block && !c->g->returned[v]) return kernel_load(c->k, block(c, t->dtype), (Access){.base = c->g->at[v] * 8 / (int64_t)dtype_bytes(t->dtype)});
     return kernel_load(c->k, buffer(c, (Operand){.v = v}, t->dtype, 1), (Access){0});
   default: return kernel_load(c->k, buffer(c, (Operand){.v = v}, t->dtype, type_count(c->m, t)), address(c, t, env));
   }
@@ -126,13 +126,18 @@ static Alu alu_of(Op op) {
   }
 }
 
-static bool in_memory(const Gen *c, ValId v) {                         // v is what lies in memory, looked at through views
+// Whether a load checks the position along d: v is what lies in memory, looked at through views that keep d as it is.
+static bool checked(const Gen *c, ValId v, DimId d) {
   while (!c->g->stored[v]) {
     const Node *n = fn_node(c->f, c->f->val.at[v].def);
-    if (!op_is_view(n->op)) return false;
+    if (!op_is_view(n->op) || n->op == OP_merge || n->op == OP_split) return false;
+    for (uint32_t i = 0; i < n->attr.ndims && n->op == OP_expand; i++)
+      if (n->attr.dims[i] == d) return false;
+    for (uint32_t i = 0; i < n->attr.nto; i++)
+      if (n->attr.to[i] == d) { d = n->attr.dims[i]; break; }
     v = node_in(c->f, n)[0];
   }
-  return true;
+  return c->g->stored[v] != STORED_slot;
 }
 
 // element `i` (an i64 value) of dim d of v, and `other` outside
@@ -140,7 +145,7 @@ static uint32_t picked(Gen *c, ValId v, const Env *env, DimId d, uint32_t i, dou
   Env at = *env;
   env_set(&at, d, (Pos){.index = i, .icoef = 1, .iextent = extent(c, d)});
   uint32_t x = gen(c, v, &at);
-  if (c->cut.n || (other == 0 && in_memory(c, v))) return x;           // loads outside give 0
+  if (c->cut.n || (other == 0 && checked(c, v, d))) return x;           // loads outside give 0
   DType t = work_dtype(val_type(c->f, v)->dtype);
   return kernel_alu(c->k, ALU_select, inside(c, kernel_cast(c->k, DT_i64, i), extent(c, d)), x, kernel_const(c->k, t, other));
 }
@@ -250,12 +255,19 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     uint32_t a = gen(c, in[0], &c->all), i = c->cut.n ? 0 : gen(c, in[1], &c->all), to = 0;
     for (uint32_t k = 0; k < c->nloop; k++)
       if (c->loop[k].dim == at->dims[0]) to = c->loop[k].range;
-    return c->cut.n ? 0 : kernel_reduce_where(c->k, RED_sum, a, i, to);
+    if (c->cut.n) return 0;
+    if (c->group->class == LOOP_scatter) return kernel_reduce_where(c->k, RED_sum, a, i, to);
+    uint32_t here = alu(c, ALU_eq, position(c, env_find(&c->all, at->dims[0])), kernel_cast(c->k, DT_i64, i));
+    return kernel_alu(c->k, ALU_select, here, a, kernel_const(c->k, t, 0));
   }
   default: break;
   }
   if (!op) bug("kernels: %s has no kernel", op_info[n->op].name);
-  for (uint32_t k = 0; k < n->nin && !c->cut.n; k++) x[k] = gen(c, in[k], env);
+  bool order = n->op == OP_lt || n->op == OP_le || n->op == OP_gt || n->op == OP_ge;
+  for (uint32_t k = 0; k < n->nin && !c->cut.n; k++) {
+    x[k] = gen(c, in[k], env);
+    if (order && !c->cut.n && val_type(c->f, in[k])->dtype == DT_bool) x[k] = kernel_cast(c->k, DT_i32, x[k]); // false before true
+  }
   return c->cut.n ? 0 : kernel_alu(c->k, op, x[0], x[1], x[2]);
 }
 
@@ -330,13 +342,13 @@ static void store(Gen *c, const Root *r) {
   else kernel_store(c->k, b, at, x);
 }
 
-Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Operand operand[KERNEL_BUFFERS]) {
+Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]) {
   Gen gen_state = {.g = g, .group = &g->group.at[group], .m = g->m, .f = g->f, .first = first, .operand = operand}, *c = &gen_state;
   Cut cuts[KERNEL_RANGES];
   uint32_t ncuts = 0;
   c->block = c->group->nsmall > 16;                                    // one buffer for all instead of one each
   for (;;) {
-    c->k = kernel_begin(g->arena, c->group->class);
+    c->k = kernel_begin(a, c->group->class);
     c->cut.n = 0;
     map_init(&c->known, g->arena);
     loops(c, cuts, ncuts);

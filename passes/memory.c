@@ -17,11 +17,9 @@ static int by_birth(const void *a, const void *b) {
 void memory_plan(Groups *g) {
   const Fn *f = g->f;
   VEC(Birth) birth = {0};
-  bool *returned = NEW_N(g->arena, bool, f->val.n);
-  for (uint32_t i = 0; i < f->ret.n; i++) returned[f->ret.at[i]] = true;
   for (ValId v = 1; v < f->val.n; v++) {
-    if (g->stored[v] == STORED_small && !g->moved[v]) g->at[v] = g->small_count++;
-    if (g->stored[v] == STORED_temp && !g->moved[v] && !returned[v]) vec_push(g->arena, &birth, (Birth){g->group_of[v], v});
+    if (g->stored[v] == STORED_small && !g->moved[v] && !g->returned[v]) g->at[v] = g->small_count++;
+    if (g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v]) vec_push(g->arena, &birth, (Birth){g->group_of[v], v});
   }
   int64_t block = (g->small_count * 8 + 63) & ~(int64_t)63;            // the values without dims come first, for good
   g->temp_bytes = block;

@@ -10,8 +10,18 @@ typedef enum { DIM_m, DIM_n, DIM_k, DIM_loop, DIM_KINDS } DimKind;
 typedef struct { int64_t n, a, b, c; } Walk;                           // extent and strides, in elements
 typedef struct { uint32_t n; Walk at[MAX_DIMS]; } Walks;
 
-// Strides of v's dims (stride[i] beside its type) in the value that lies in memory.
-static bool locate(const Fn *f, ValId v, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]) {
+// A view that would show something in its padding, which is 0: the products run over it.
+static bool shows_padding(const Fn *f, ValId v) {
+  const Node *n = f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0;
+  if (!n || (n->op != OP_expand && n->op != OP_slice)) return false;
+  const DimId *made = n->op == OP_expand ? n->attr.dims : n->attr.to;
+  for (uint32_t i = 0; i < (n->op == OP_expand ? n->attr.ndims : n->attr.nto); i++)
+    if (dim_of(f->module, made[i])->size != dim_of(f->module, made[i])->extent) return true;
+  return false;
+}
+
+// Strides of v's dims (stride[i] beside its type) in the value that lies in memory: v itself, or what it is a view of.
+static void locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]) {
   const Module *m = f->module;
   const Type *t = val_type(f, v);
   Env env = {0};
@@ -23,7 +33,7 @@ static bool locate(const Fn *f, ValId v, ValId *base, int64_t *at, int64_t strid
     env_set(&env, t->dim[i], p);
   }
   ValId next;
-  while (view_step(f, v, &env, range, &next, &cut) == VIEW_passed) v = next; // blocked: this view is made in memory
+  while (through && !shows_padding(f, v) && view_step(f, v, &env, range, &next, &cut) == VIEW_passed) v = next; // blocked: this view is made in memory
   const Type *u = val_type(f, v);
   int64_t walk = 1;
   *base = v, *at = 0;
@@ -34,7 +44,6 @@ static bool locate(const Fn *f, ValId v, ValId *base, int64_t *at, int64_t strid
     for (int r = 0; r < t->ndim; r++) stride[r] += walk * p->coef[r];
     walk *= type_local(m, u, (uint32_t)i);
   }
-  return true;
 }
 
 static bool merges(const Walk *outer, const Walk *inner) {             // outer walks on where inner ends
@@ -59,12 +68,13 @@ static bool matrix(int64_t s, int64_t ns, int64_t t, int64_t nt) {
   return ((s == 1 || ns == 1) && (t >= ns || nt == 1)) || ((t == 1 || nt == 1) && (s >= nt || ns == 1));
 }
 
-bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]) {
+// through: bit 0: x is looked at through its views, bit 1: y; else the view itself is made in memory
+static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, unsigned through, PlanGemm *g, ValId base[2], int64_t at[2]) {
   const Module *m = f->module;
   const Type *tx = val_type(f, x), *ty = val_type(f, y);
   int64_t sx[MAX_DIMS], sy[MAX_DIMS], sc[MAX_DIMS], walk = 1;
   Walks kind[DIM_KINDS] = {0};
-  locate(f, x, &base[0], &at[0], sx), locate(f, y, &base[1], &at[1], sy);
+  locate(f, x, through & 1, &base[0], &at[0], sx), locate(f, y, through & 2, &base[1], &at[1], sy);
   for (int i = out->ndim; i--;) sc[i] = walk, walk *= type_local(m, out, (uint32_t)i);
   for (uint32_t i = 0; i < ndims; i++) {
     int px = type_pos(tx, dims[i]), py = type_pos(ty, dims[i]);
@@ -76,6 +86,10 @@ bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims
     Walks *k = &kind[px >= 0 && py >= 0 ? DIM_loop : px >= 0 ? DIM_m : DIM_n];
     k->at[k->n++] = (Walk){type_local(m, out, (uint32_t)i), px >= 0 ? sx[px] : 0, py >= 0 ? sy[py] : 0, sc[i]};
   }
+  *g = (PlanGemm){.a = tx->dtype, .b = ty->dtype, .c = out->dtype, .alpha = 1};
+  for (int i = 0; i < DIM_KINDS; i++)
+    for (uint32_t j = 0; j < kind[i].n; j++)
+      if (!kind[i].at[j].n) return true;                               // nothing to multiply: m, n and k stay 0
   for (int i = 0; i < DIM_KINDS; i++) merge_walks(&kind[i]);
   for (int i = 0; i < 3; i++)
     if (!kind[i].n) kind[i].at[kind[i].n++] = (Walk){.n = 1};
@@ -102,4 +116,11 @@ bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims
       g->loop[g->nloop++] = (GemmLoop){w->n, w->a, w->b, w->c};
     }
   return true;
+}
+
+bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]) {
+  static const unsigned through[] = {3, 2, 1, 0};
+  for (size_t i = 0; i < COUNT(through); i++)
+    if (product_as(f, x, y, dims, ndims, out, through[i], g, base, at)) return true;
+  return false;
 }

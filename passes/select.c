@@ -29,15 +29,14 @@ static bool has(const DimId *d, uint32_t n, DimId x) {
   return false;
 }
 
-// x with its dims in the order: those of neither group, then `first`-group dims, then the others
+// x with its dims in the order: those that `other` shares, its own, the contracted ones (in one order for both operands)
 static ValId reordered(Build *b, ValId x, const Type *other, const DimId *inner, uint32_t ninner) {
   Type t = *val_type(b->fn, x), now = t;
   uint32_t n = 0;
-  for (int pass = 0; pass < 3; pass++)
-    for (int i = 0; i < t.ndim; i++) {
-      int kind = has(inner, ninner, t.dim[i]) ? 2 : type_pos(other, t.dim[i]) >= 0 ? 0 : 1; // shared, own, contracted
-      if (kind == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
-    }
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < t.ndim; i++)
+      if (!has(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
+  for (uint32_t i = 0; i < ninner; i++) now.dim[n] = inner[i], now.split[n++] = t.split[type_pos(&t, inner[i])];
   TypeId id = type_intern(b->fn->module, now);
   Build copy = *b;
   copy.why = "select: a copy that the library product can address";
