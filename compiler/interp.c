@@ -17,11 +17,13 @@ void interp_first(Interp *it, bool first) { it->first = first; }
 
 Interp *interp_create(Arena *a, const Module *m) {
   Interp *it = NEW(a, Interp);
-  *it = (Interp){.arena = a, .m = m, .ranks = 1, .first = true, .fault = "", .seed = (uint64_t)(int64_t)setting_num(m, "train.seed", 0)};
+  *it = (Interp){.arena = a, .m = m, .ranks = 1, .first = true, .fault = "",
+                 .seed = (uint64_t)(int64_t)setting_num(m, "train.seed", 0)};
   map_init(&it->order, a);
   if (m->axis.n > MAX_AXES) bug("interpreter: a mesh with %u axes", m->axis.n);
   for (uint32_t i = m->axis.n; i-- > 0;) it->coord_step[i] = it->ranks, it->ranks *= (uint32_t)m->axis.at[i].size;
-  for (uint32_t v = 0; v < m->var.n; v++) vec_push(a, &it->var, v ? local_create(it, &m->type.at[m->var.at[v].type]) : (Local){0});
+  for (uint32_t v = 0; v < m->var.n; v++) 
+    vec_push(a, &it->var, v ? local_create(it, &m->type.at[m->var.at[v].type]) : (Local){0});
   return it;
 }
 
@@ -83,7 +85,8 @@ static bool gather_whole(Interp *it, const Local *l, const char *name, const cha
   for (uint32_t r = 0; r < it->ranks; r++) {
     if (rank_alike(it, r, axes) != r) continue;         // a replica
     bool fresh = rank_alike(it, r, parts) == r;         // the first of those whose sum the value is
-    int64_t moved = move_whole(it, l, r, cells, fresh ? MOVE_copy : l->type.pending == PENDING_max ? MOVE_max : MOVE_add, false);
+    Move how = fresh ? MOVE_copy : l->type.pending == PENDING_max ? MOVE_max : MOVE_add;
+    int64_t moved = move_whole(it, l, r, cells, how, false);
     if (fresh) found += moved;
   }
   if (flt) {
@@ -92,14 +95,17 @@ static bool gather_whole(Interp *it, const Local *l, const char *name, const cha
     const int64_t *ints = (const int64_t *)(const void *)cells;
     for (int64_t i = 0; i < n; i++) whole[i] = (double)ints[i];
   }
-  if (flt && l->type.pending)
-    for (int64_t i = 0; i < n; i++) whole[i] = l->type.dtype == DT_float ? whole[i] : dtype_round(l->type.dtype, whole[i]);
+  if (flt && l->type.pending && l->type.dtype != DT_float)
+    for (int64_t i = 0; i < n; i++) whole[i] = dtype_round(l->type.dtype, whole[i]);
   scratch_free(it);
-  return found == n || interp_set_fault(it, "%s of %s: the ranks hold %lld of %lld entries", name, of, (long long)found, (long long)n);
+  return found == n ||
+         interp_set_fault(it, "%s of %s: the ranks hold %lld of %lld entries", name, of, (long long)found, (long long)n);
 }
 
 void interp_set(Interp *it, VarId v, const double *whole) { scatter_whole(it, &it->var.at[v], whole); }
-bool interp_get(Interp *it, VarId v, double *whole) { return gather_whole(it, &it->var.at[v], it->m->var.at[v].name, "the variables", whole); }
+bool interp_get(Interp *it, VarId v, double *whole) {
+  return gather_whole(it, &it->var.at[v], it->m->var.at[v].name, "the variables", whole);
+}
 
 // ---- functions ----------------------------------------------------------------------------------------------------
 typedef struct { Interp *it; uint32_t depth; uint8_t pending; } Run; // pending: axes over which all of a body is a part of a sum
@@ -116,7 +122,8 @@ static uint32_t *last_uses(Interp *it, const Fn *f) {
 
 static bool node_fault(Run *r, const Fn *f, const Node *n, const char *what) {
   const Module *m = r->it->m;
-  return interp_set_fault(r->it, "%s in %s (%s, %s): %s", op_info[n->op].name, f->name, span_text(m->diag, r->it->arena, n->loc), n->why ? n->why : "", what);
+  return interp_set_fault(r->it, "%s in %s (%s, %s): %s", op_info[n->op].name, f->name,
+                          span_text(m->diag, r->it->arena, n->loc), n->why ? n->why : "", what);
 }
 
 static bool run_fn(Run *r, const Fn *f, Local *val, Split *split);
@@ -157,7 +164,8 @@ static Type local_type(const Module *m, const Fn *f, ValId v, const Split *split
 
 static bool run_store(Run *r, const Work *w) {
   Interp *it = r->it;
-  Store s = {.var = w->node->attr.var, .add = w->node->op == OP_accumulate, .x = local_create(it, &it->var.at[w->node->attr.var].type)};
+  Store s = {.var = w->node->attr.var, .add = w->node->op == OP_accumulate,
+             .x = local_create(it, &it->var.at[w->node->attr.var].type)};
   bool ok = true;
   for (uint32_t rank = 0; rank < it->ranks; rank++)
     ok &= local_move(it, &s.x, rank, w->in[0], rank, MOVE_copy) == local_real(it, &s.x, rank);
@@ -192,7 +200,8 @@ static bool run_node(Run *r, const Fn *f, NodeId id, Local *val, Split *split) {
     for (uint32_t i = 0; ok && i < n->nout; i++) {
       uint32_t a, b;
       for (uint32_t rank = 0; rank < it->ranks; rank++) local_finish(it, &val[n->out + i], rank);
-      if (!local_replicas(it, &val[n->out + i], &a, &b)) ok = node_fault(r, f, n, arena_printf(it->arena, "ranks %u and %u should hold the same", a, b));
+      if (!local_replicas(it, &val[n->out + i], &a, &b))
+        ok = node_fault(r, f, n, arena_printf(it->arena, "ranks %u and %u should hold the same", a, b));
     }
     if (!ok && !it->fault[0]) node_fault(r, f, n, "failed");
   }

@@ -22,7 +22,8 @@ static int position(const Ctx *c, const Local *l, DimId d) {
   return i;
 }
 static bool complain(const Ctx *c, const char *what) {
-  return interp_set_fault(c->it, "%s in %s (%s): %s", op_info[c->n->op].name, c->w->fn->name, span_text(c->m->diag, c->it->arena, c->n->loc), what);
+  return interp_set_fault(c->it, "%s in %s (%s): %s", op_info[c->n->op].name, c->w->fn->name,
+                          span_text(c->m->diag, c->it->arena, c->n->loc), what);
 }
 static bool complete(const Ctx *c, const Local *l, int64_t moved) {
   return moved == local_real(c->it, l, c->rank) || complain(c, "the operand's part lacks entries of the result's part");
@@ -39,7 +40,8 @@ static Grid grid_of(const Ctx *c, const Local *big, uint32_t nin, const Local *c
     for (uint32_t k = 0; k < nin; k++) {
       int j = type_pos(&in[k]->type, big->type.dim[i]);
       step[k + 1] = j < 0 ? 0 : in[k]->stride[j];
-      if (j >= 0 && in[k]->n[j] != big->n[i]) bug("interpreter: %s: %s is split differently", op_info[c->n->op].name, dim_of(c->m, big->type.dim[i])->name);
+      if (j >= 0 && in[k]->n[j] != big->n[i])
+        bug("interpreter: %s: %s is split differently", op_info[c->n->op].name, dim_of(c->m, big->type.dim[i])->name);
     }
     if (big->n[i] == 1) continue;
     bool joins = g.nd > 0;
@@ -154,14 +156,15 @@ static void run_elementwise(const Ctx *c) {
   int64_t count[MAX_DIMS + 1] = {0}, at[4] = {0};
   int in = g.nd - 1;
   bool flt = cells_float(a->type.dtype), compare = out->type.dtype == DT_bool && flt;
-  void *o = out->rank[c->rank], *x = a->rank[c->rank], *y = b->rank[c->rank];
+  char *o = out->rank[c->rank], *x = a->rank[c->rank], *y = b->rank[c->rank];
   if (!out->count) return;
-  int64_t sb = c->n->nin > 1 ? g.step[2][in] : g.step[1][in];
+  int second = c->n->nin > 1 ? 2 : 1;
+  int64_t so = g.step[0][in], sa = g.step[1][in], sb = g.step[second][in];
   do {
-    int64_t ya = c->n->nin > 1 ? at[2] : at[1];
-    if (compare) row_compare(c->n->op, g.n[in], (int64_t *)o + at[0], g.step[0][in], (double *)x + at[1], g.step[1][in], (double *)y + ya, sb);
-    else if (flt) row_float(c->n->op, g.n[in], (double *)o + at[0], g.step[0][in], (double *)x + at[1], g.step[1][in], (double *)y + ya, sb);
-    else row_int(c->n->op, g.n[in], (int64_t *)o + at[0], g.step[0][in], (int64_t *)x + at[1], g.step[1][in], (int64_t *)y + ya, sb);
+    void *to = o + at[0] * 8, *from = x + at[1] * 8, *with = y + at[second] * 8;
+    if (compare) row_compare(c->n->op, g.n[in], to, so, from, sa, with, sb);
+    else if (flt) row_float(c->n->op, g.n[in], to, so, from, sa, with, sb);
+    else row_int(c->n->op, g.n[in], to, so, from, sa, with, sb);
   } while (grid_next(&g, count, at));
 }
 
@@ -208,12 +211,16 @@ static void run_cast(const Ctx *c) {
   } while (grid_next(&g, count, at));
 }
 
-// ---- leaves -------------------------------------------------------------------------------------------------------
-static void run_const(const Ctx *c) {
-  Local *out = result(c);
-  if (cells_float(out->type.dtype)) for (int64_t i = 0; i < out->count; i++) ((double *)out->rank[c->rank])[i] = c->at->num;
-  else for (int64_t i = 0; i < out->count; i++) ((int64_t *)out->rank[c->rank])[i] = int_of(out->type.dtype, c->at->num);
+static void fill(Local *l, uint32_t rank, double v) {
+  double *x = l->rank[rank];
+  int64_t *i = l->rank[rank], k = cells_float(l->type.dtype) ? 0 : int_of(l->type.dtype, v);
+  for (int64_t n = 0; n < l->count; n++)
+    if (cells_float(l->type.dtype)) x[n] = v;
+    else i[n] = k;
 }
+
+// ---- leaves -------------------------------------------------------------------------------------------------------
+static void run_const(const Ctx *c) { fill(result(c), c->rank, c->at->num); }
 
 static void run_index(const Ctx *c) {
   const Order *o = order(c, result(c), 0);
@@ -250,8 +257,7 @@ static void run_reduce(const Ctx *c) {
   const Local *x = operand(c, 0);
   bool max = c->n->op == OP_reduce_max;
   Pairs p[MAX_DIMS];
-  if (max && cells_float(out->type.dtype)) for (int64_t i = 0; i < out->count; i++) ((double *)out->rank[c->rank])[i] = -INFINITY;
-  else if (max) for (int64_t i = 0; i < out->count; i++) ((int64_t *)out->rank[c->rank])[i] = int_of(out->type.dtype, -INFINITY);
+  if (max) fill(out, c->rank, -INFINITY);               // of integers: the least
   for (int i = 0; i < x->type.ndim; i++) {
     const Order *o = order(c, x, i);
     bool gone = listed(c->at->dims, c->at->ndims, x->type.dim[i]);
@@ -283,8 +289,10 @@ static void run_cumsum(const Ctx *c) {
   int64_t n, *at = places_in_order(c, x, &n), *to = places_in_order(c, out, &n), outer = 1;
   Grid g = {.nd = 0};                                   // the other dims; step 0: result, 1: operand
   for (int i = 0; i < x->type.ndim; i++)
-    if (!listed(c->at->dims, c->at->ndims, x->type.dim[i]))
-      g.n[g.nd] = x->n[i], g.step[0][g.nd] = out->stride[position(c, out, x->type.dim[i])], g.step[1][g.nd++] = x->stride[i], outer *= x->n[i];
+    if (!listed(c->at->dims, c->at->ndims, x->type.dim[i])) {
+      g.n[g.nd] = x->n[i], outer *= x->n[i];
+      g.step[0][g.nd] = out->stride[position(c, out, x->type.dim[i])], g.step[1][g.nd++] = x->stride[i];
+    }
   g.n[g.nd++] = 1;
   int64_t count[MAX_DIMS + 1] = {0}, from[4] = {0};
   if (!outer || !n) return;
@@ -343,6 +351,12 @@ static void product(int64_t m, int64_t n, int64_t k, const double *a, const doub
   }
 }
 
+static void dims_join(DimId *to, const DimId *a, int na, const DimId *b, int nb, const DimId *c, int nc) {
+  for (int i = 0; i < na; i++) to[i] = a[i];
+  for (int i = 0; i < nb; i++) to[na + i] = b[i];
+  for (int i = 0; i < nc; i++) to[na + nb + i] = c[i];
+}
+
 static void run_dot(const Ctx *c) {
   const Local *a = operand(c, 0), *b = operand(c, 1);
   Local *out = result(c);
@@ -359,12 +373,13 @@ static void run_dot(const Ctx *c) {
   }
   for (int i = 0; i < b->type.ndim; i++)
     if (type_pos(&a->type, b->type.dim[i]) < 0) right[nr++] = b->type.dim[i], n *= b->n[i];
-  memcpy(da, to, (size_t)nb * sizeof *da), memcpy(da + nb, left, (size_t)nl * sizeof *da), memcpy(da + nb + nl, c->at->dims, (size_t)nk * sizeof *da);
-  memcpy(db, to, (size_t)nb * sizeof *db), memcpy(db + nb, c->at->dims, (size_t)nk * sizeof *db), memcpy(db + nb + nk, right, (size_t)nr * sizeof *db);
-  memcpy(to + nb, left, (size_t)nl * sizeof *to), memcpy(to + nb + nl, right, (size_t)nr * sizeof *to);
+  dims_join(da, to, nb, left, nl, c->at->dims, nk);
+  dims_join(db, to, nb, c->at->dims, nk, right, nr);
+  dims_join(to, to, nb, left, nl, right, nr);
   if (!out->count || !k) return;
   double *x = packed(c, a, da, nb + nl + nk), *y = packed(c, b, db, nb + nk + nr);
-  double *o = scratch_get(c->it, (size_t)out->count * sizeof *o), *panel = scratch_get(c->it, (size_t)k * COLS * sizeof *panel);
+  double *o = scratch_get(c->it, (size_t)out->count * sizeof *o);
+  double *panel = scratch_get(c->it, (size_t)k * COLS * sizeof *panel);
   for (int64_t i = 0; i < batch; i++) product(m, n, k, x + i * m * k, y + i * k * n, o + i * m * n, panel);
   Pairs p[MAX_DIMS];
   int64_t step = 1;
@@ -385,9 +400,11 @@ static int64_t remap(const Ctx *c, Local *out, const Local *x, DimId swap, DimId
     DimId d = out->type.dim[i];
     const Order *o = order(c, out, i);
     int j = type_pos(&x->type, d == swap ? from : d);
-    p[i] = j < 0 ? pairs_real(c->it, o, out->stride[i], 0) : pairs_match(c->it, o, out->stride[i], order(c, x, j), x->stride[j], d == swap ? shift : 0);
+    p[i] = j < 0 ? pairs_real(c->it, o, out->stride[i], 0)
+                 : pairs_match(c->it, o, out->stride[i], order(c, x, j), x->stride[j], d == swap ? shift : 0);
   }
-  return cells_move(out->type.dtype, out->rank[c->rank], (const char *)x->rank[c->rank] + first * 8, p, out->type.ndim, MOVE_copy);
+  const char *from_first = (const char *)x->rank[c->rank] + first * 8;
+  return cells_move(out->type.dtype, out->rank[c->rank], from_first, p, out->type.ndim, MOVE_copy);
 }
 
 // entry g of the old dim is entry g of the new one, whatever the order of either
@@ -406,7 +423,8 @@ static bool run_rename(const Ctx *c) {
 }
 
 // one dim and its parts, the first the slowest: entry (a·B + b) of the dim is entry (a, b) of the parts. Walks `one`.
-static bool run_parts(const Ctx *c, const Local *one, const Local *parts, DimId dim, const DimId *part, uint32_t npart, bool merge) {
+static bool run_parts(const Ctx *c, const Local *one, const Local *parts, DimId dim, const DimId *part, uint32_t npart,
+                      bool merge) {
   Pairs p[MAX_DIMS];
   for (int i = 0; i < one->type.ndim; i++) {
     const Order *o = order(c, one, i);
@@ -429,7 +447,8 @@ static bool run_parts(const Ctx *c, const Local *one, const Local *parts, DimId 
       p[i].froms[p[i].n++] = merge ? at : q * one->stride[i];
     }
   }
-  return complete(c, result(c), cells_move(one->type.dtype, result(c)->rank[c->rank], cells(c, 0), p, one->type.ndim, MOVE_copy));
+  int64_t moved = cells_move(one->type.dtype, result(c)->rank[c->rank], cells(c, 0), p, one->type.ndim, MOVE_copy);
+  return complete(c, result(c), moved);
 }
 
 static bool run_stack(const Ctx *c) {
@@ -467,7 +486,10 @@ static bool run_slice(const Ctx *c) {
   return complete(c, result(c), remap(c, result(c), operand(c, 0), c->at->to[0], c->at->dims[0], c->at->at, 0));
 }
 // of a split dim: what this rank holds, the rest 0 (a pending sum)
-static bool run_unslice(const Ctx *c) { return remap(c, result(c), operand(c, 0), c->at->to[0], c->at->dims[0], -c->at->at, 0), true; }
+static bool run_unslice(const Ctx *c) {
+  remap(c, result(c), operand(c, 0), c->at->to[0], c->at->dims[0], -c->at->at, 0);
+  return true;
+}
 
 static bool run_shift(const Ctx *c) {
   run_const(c);
@@ -535,6 +557,8 @@ static void run_scatter(const Ctx *c) {
 }
 
 // ---- collectives: groups differ in the coordinates on the op's axes only; sums in the order of ranks -------------------
+static Move combines(const Local *x) { return x->type.pending == PENDING_max ? MOVE_max : MOVE_add; }
+
 static bool run_collective(const Ctx *c) {
   Local *out = result(c);
   const Local *x = operand(c, 0);
@@ -544,7 +568,7 @@ static bool run_collective(const Ctx *c) {
   int64_t moved = 0, parts = 0;
   for (uint32_t r = 0; r < c->it->ranks; r++) {
     if (rank_alike(c->it, r, others) != rank_alike(c->it, c->rank, others)) continue;
-    int64_t n = local_move(c->it, out, c->rank, x, r, !reduces || !parts ? MOVE_copy : x->type.pending == PENDING_max ? MOVE_max : MOVE_add);
+    int64_t n = local_move(c->it, out, c->rank, x, r, reduces && parts ? combines(x) : MOVE_copy);
     if (reduces && !complete(c, out, n)) return false;
     moved += n, parts++;
   }
@@ -562,13 +586,16 @@ static bool run_reshard(const Ctx *c) {
   for (uint32_t r = 0; r < c->it->ranks; r++) {
     if (rank_alike(c->it, r, same) != rank_alike(c->it, c->rank, same)) continue;
     bool first = rank_alike(c->it, r, sums) == 0;
-    int64_t n = local_move(c->it, out, c->rank, x, r, first ? MOVE_copy : x->type.pending == PENDING_max ? MOVE_max : MOVE_add);
+    int64_t n = local_move(c->it, out, c->rank, x, r, first ? MOVE_copy : combines(x));
     if (first) moved += n;
   }
   return complete(c, out, moved);
 }
 
-static bool run_take_shard(const Ctx *c) { return complete(c, result(c), local_move(c->it, result(c), c->rank, operand(c, 0), c->rank, MOVE_copy)); }
+// what this rank has of the operand, in the result's order
+static bool run_copy(const Ctx *c) {
+  return complete(c, result(c), local_move(c->it, result(c), c->rank, operand(c, 0), c->rank, MOVE_copy));
+}
 
 // -------------------------------------------------------------------------------------------------------------------
 static bool run_on_rank(const Ctx *c) {
@@ -576,7 +603,6 @@ static bool run_on_rank(const Ctx *c) {
   switch (c->n->op) {
   case OP_const: return run_const(c), true;
   case OP_index: return run_index(c), true;
-  case OP_read:  return complete(c, result(c), local_move(c->it, result(c), c->rank, operand(c, 0), c->rank, MOVE_copy));
   case OP_random: return run_random(c), true;
   case OP_select: return run_select(c), true;
   case OP_cast: return run_cast(c), true;
@@ -595,7 +621,7 @@ static bool run_on_rank(const Ctx *c) {
   case OP_gather: return run_gather(c), true;
   case OP_scatter: return run_scatter(c), true;
   case OP_all_reduce: case OP_reduce_scatter: case OP_all_gather: case OP_all_to_all: return run_collective(c);
-  case OP_take_shard: return run_take_shard(c);
+  case OP_take_shard: case OP_read: return run_copy(c);
   case OP_reshard: return run_reshard(c);
   default: break;
   }

@@ -22,18 +22,21 @@ static Status read_schedule(Training *t) {
   const Setting *s = setting_find(t->m, "train.schedule");
   uint32_t n = s && s->kind == SET_call ? s->narg : 0;
   ScheduleArg *arg = NEW_N(t->arena, ScheduleArg, n + 1);
-  for (uint32_t i = 0; i < n; i++) arg[i] = (ScheduleArg){s->arg[i].path, s->arg[i].num, s->arg[i].kind == SET_word ? s->arg[i].word : 0};
+  for (uint32_t i = 0; i < n; i++) 
+    arg[i] = (ScheduleArg){s->arg[i].path, s->arg[i].num, s->arg[i].kind == SET_word ? s->arg[i].word : 0};
   Text why;
   text_init(&why, t->arena);
   const char *kind = s ? setting_word(t->m, "train.schedule", "constant") : "constant";
-  if (schedule_make(&t->schedule, kind, arg, n, setting_num(t->m, "train.optimizer.lr", 0), (int64_t)setting_num(t->m, "train.steps", 1), &why)) return EXIT_OK;
+  double lr = setting_num(t->m, "train.optimizer.lr", 0);
+  if (schedule_make(&t->schedule, kind, arg, n, lr, (int64_t)setting_num(t->m, "train.steps", 1), &why)) return EXIT_OK;
   return fail(EXIT_COMPILE, "train.schedule: %s", why.s);
 }
 
 Status training_create(Arena *a, Interp *it, Training **out) {
   const Module *m = it->m;
   Training *t = *out = NEW(a, Training);
-  *t = (Training){.arena = a, .it = it, .m = m, .batch = 1, .beta1 = setting_num(m, "train.optimizer.beta1", 0), .beta2 = setting_num(m, "train.optimizer.beta2", 0)};
+  *t = (Training){.arena = a, .it = it, .m = m, .batch = 1};
+  t->beta1 = setting_num(m, "train.optimizer.beta1", 0), t->beta2 = setting_num(m, "train.optimizer.beta2", 0);
   t->prologue = fn_find(m, intern(m->in, "prologue")), t->micro = fn_find(m, intern(m->in, "micro"));
   t->update = fn_find(m, intern(m->in, "update")), t->refresh = fn_find(m, intern(m->in, "refresh"));
   if (!t->micro) return fail(EXIT_INTERNAL, "the module has no function 'micro'");
@@ -41,7 +44,9 @@ Status training_create(Arena *a, Interp *it, Training **out) {
   for (DimId d = 1; d < m->dim.n; d++)
     if (dim_of(m, d)->sample && dim_of(m, d)->root == d) t->batch = MAX(dim_of(m, d)->extent, 1);
   int64_t samples = (int64_t)setting_num(m, "train.global_batch", (double)t->batch);
-  if (samples < 1 || samples % t->batch) return fail(EXIT_COMPILE, "train.global_batch is %lld, a microbatch has %lld samples; it must divide", (long long)samples, (long long)t->batch);
+  if (samples < 1 || samples % t->batch)
+    return fail(EXIT_COMPILE, "train.global_batch is %lld, a microbatch has %lld samples; it must divide", (long long)samples,
+                (long long)t->batch);
   t->microbatches = samples / t->batch;
   return read_schedule(t);
 }
@@ -81,7 +86,10 @@ static Status run_microbatch(Training *t, const Fn *f, const Feed *feed, uint32_
     if (!from) { s = fail(EXIT_INPUT, "input '%s' is not fed", f->val.at[f->arg.at[i]].name); break; }
     bool sampled = false;
     for (int k = 0; k < type->ndim; k++) sampled |= dim_of(t->m, type->dim[k])->sample;
-    if (sampled && !dim_of(t->m, type->dim[0])->sample) { s = fail(EXIT_COMPILE, "input '%s': %s must be its first dim", from->name, "the one that counts samples"); break; }
+    if (sampled && !dim_of(t->m, type->dim[0])->sample) {
+      s = fail(EXIT_COMPILE, "input '%s': the dim that counts samples must be its first", from->name);
+      break;
+    }
     in[i] = from->at + (sampled ? j * interp_count(t->m, f->val.at[f->arg.at[i]].type) : 0);
   }
   scalar_set(t, "$sample", (double)(j * t->batch));
@@ -130,7 +138,8 @@ static Status load_piece(const Storage *s, const Piece *p, const Safetensors *fi
   const Tensor *from = 0;
   for (int i = 0; !from && tensor_alias(a, p->name, i); i++) from = safetensors_find(file, tensor_alias(a, p->name, i));
   if (!from) return fail(EXIT_INPUT, "%s has no tensor '%s'", file->path, p->name);
-  if (!piece_fits(s, p, from->ndim, from->shape)) return fail(EXIT_INPUT, "%s", piece_mismatch(a, s, p, file->path, from->ndim, from->shape));
+  if (!piece_fits(s, p, from->ndim, from->shape))
+    return fail(EXIT_INPUT, "%s", piece_mismatch(a, s, p, file->path, from->ndim, from->shape));
   map_put(used, hash_bytes(from->name, strlen(from->name), 0), 1);
   double *values = NEW_N(a, double, p->count);
   TRY(tensor_read(file, from, 0, p->count, DT_f64, values));
@@ -196,8 +205,8 @@ Status training_save(Training *t, const char *path, VarKind kind) {
       void *data = arena_alloc(a, (size_t)p.at[i].count * dtype_bytes(as));
       memcpy(shape, p.at[i].shape, sizeof p.at[i].shape);
       piece_get(&p.at[i], DT_f64, whole, 0, p.at[i].count, as, data);
-      vec_push(a, &out, (Tensor){.name = p.at[i].name, .dtype = as, .ndim = p.at[i].ndim, .shape = shape, .count = p.at[i].count,
-                                 .bytes = p.at[i].count * (int64_t)dtype_bytes(as), .data = data});
+      vec_push(a, &out, (Tensor){.name = p.at[i].name, .dtype = as, .ndim = p.at[i].ndim, .shape = shape,
+                                 .count = p.at[i].count, .bytes = p.at[i].count * (int64_t)dtype_bytes(as), .data = data});
     }
   }
   if (!status) status = safetensors_write(a, path, out.at, out.n, 0, 0, 0);
@@ -217,8 +226,8 @@ static Status read_input(const Training *t, const Safetensors *file, Str name, T
   if (!in || !in->ndim) return fail(EXIT_INPUT, "%s has no tensor '%s' of several steps", file->path, name);
   int64_t steps = in->shape[0], size = steps ? in->count / steps : 0;
   if (size != sample * training_samples(t))
-    return fail(EXIT_INPUT, "%s: '%s' is %s: %lld values a step, a step has %lld samples of %lld", file->path, name, shape_text(a, in->ndim, in->shape),
-                (long long)size, (long long)training_samples(t), (long long)sample);
+    return fail(EXIT_INPUT, "%s: '%s' is %s: %lld values a step, a step has %lld samples of %lld", file->path, name,
+                shape_text(a, in->ndim, in->shape), (long long)size, (long long)training_samples(t), (long long)sample);
   if (b->n == COUNT(b->feed)) return fail(EXIT_INPUT, "more than %zu inputs", COUNT(b->feed));
   double *values = NEW_N(a, double, in->count);
   b->steps = b->n ? MIN(b->steps, steps) : steps;
@@ -272,7 +281,8 @@ static void save_grads(void *arg) {
 
 static Status run_steps(Training *t, const InterpOptions *o, const Batches *b, Text *json) {
   int64_t steps = o->steps ? o->steps : (int64_t)setting_num(t->m, "train.steps", 1);
-  if (steps > b->steps) return fail(EXIT_INPUT, "%s holds %lld steps, %lld are to be made", o->batches, (long long)b->steps, (long long)steps);
+  if (steps > b->steps)
+    return fail(EXIT_INPUT, "%s holds %lld steps, %lld are to be made", o->batches, (long long)b->steps, (long long)steps);
   for (int64_t step = 0; step < steps; step++) {
     Feed feed[COUNT(b->feed)];
     StepLog log;

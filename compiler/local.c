@@ -31,7 +31,8 @@ static int64_t stored_entry(const Dim *d, int64_t chunks, int64_t at) {
 static Order *order_make(Interp *it, const Dim *d, int64_t pieces, int64_t piece) {
   Order *o = NEW(it->arena, Order);
   int64_t chunks = dim_of(it->m, d->root)->zigzag;
-  if (d->size % pieces || (chunks && d->size % chunks)) bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces, (long long)chunks);
+  if (d->size % pieces || (chunks && d->size % chunks))
+    bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces, (long long)chunks);
   *o = (Order){.n = d->size / pieces, .base = d->size / pieces * piece, .extent = d->extent};
   if (!chunks) return o;
   int64_t *global = NEW_N(it->arena, int64_t, o->n), *place = NEW_N(it->arena, int64_t, d->size);
@@ -93,7 +94,8 @@ Local local_create(Interp *it, const Type *t) {
   Local l = {.type = *t, .count = 1};
   for (int i = t->ndim; i-- > 0;) {
     l.n[i] = type_local(it->m, t, (uint32_t)i), l.stride[i] = l.count;
-    if (!mul_ok(l.count, l.n[i], &l.count) || l.count > (int64_t)1 << 44) bug("interpreter: a value of %s and more is too large", dim_of(it->m, t->dim[i])->name);
+    if (!mul_ok(l.count, l.n[i], &l.count) || l.count > (int64_t)1 << 44)
+      bug("interpreter: a value of %s and more is too large", dim_of(it->m, t->dim[i])->name);
   }
   l.rank = pool_get(it, it->ranks * sizeof *l.rank);
   for (uint32_t r = 0; r < it->ranks; r++) {
@@ -184,7 +186,8 @@ Pairs pairs_match(Interp *it, const Order *to, int64_t to_step, const Order *fro
   if (!to->global && !from->global) {
     int64_t g = MAX(to->base, from->base - shift);
     int64_t end = MIN(MIN(to->base + to->n, to->extent), MIN(from->base + from->n, from->extent) - shift);
-    return (Pairs){.n = MAX(end - g, 0), .to = (g - to->base) * to_step, .from = (g + shift - from->base) * from_step, .dto = to_step, .dfrom = from_step};
+    return (Pairs){.n = MAX(end - g, 0), .to = (g - to->base) * to_step, .from = (g + shift - from->base) * from_step,
+                   .dto = to_step, .dfrom = from_step};
   }
   Pairs p = pairs_table(it, to->n);
   for (int64_t i = 0; i < to->n; i++) {
@@ -194,7 +197,9 @@ Pairs pairs_match(Interp *it, const Order *to, int64_t to_step, const Order *fro
   return p;
 }
 
-Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step) { return pairs_match(it, o, to_step, o, from_step, 0); }
+Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step) {
+  return pairs_match(it, o, to_step, o, from_step, 0);
+}
 
 // rows of n entries, innermost; a NaN wins a maximum, of equals the first
 #define ROWS(T, NAN_FIRST) \
@@ -253,7 +258,8 @@ int64_t local_move(Interp *it, Local *to, uint32_t to_rank, const Local *from, u
   for (int i = 0; i < to->type.ndim; i++) {
     int j = type_pos(&from->type, to->type.dim[i]);
     if (j < 0) bug("interpreter: a value without %s is moved to one with it", dim_of(it->m, to->type.dim[i])->name);
-    p[i] = pairs_match(it, local_order(it, to, i, to_rank), to->stride[i], local_order(it, from, j, from_rank), from->stride[j], 0);
+    const Order *there = local_order(it, to, i, to_rank), *here = local_order(it, from, j, from_rank);
+    p[i] = pairs_match(it, there, to->stride[i], here, from->stride[j], 0);
   }
   return cells_move(to->type.dtype, to->rank[to_rank], from->rank[from_rank], p, to->type.ndim, how);
 }

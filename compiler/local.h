@@ -44,9 +44,11 @@ struct Interp {
 
 static inline bool cells_float(DType t) { return dtype_is_float(t); }
 uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis);
-uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes);   // the first rank with the same coordinates on these axes
+uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes);   // the first with the same coordinates on these axes
 const Order *order_of(Interp *it, DimId d, Split s, uint32_t rank);
-static inline const Order *local_order(Interp *it, const Local *l, int i, uint32_t rank) { return order_of(it, l->type.dim[i], l->type.split[i], rank); }
+static inline const Order *local_order(Interp *it, const Local *l, int i, uint32_t rank) {
+  return order_of(it, l->type.dim[i], l->type.split[i], rank);
+}
 uint8_t type_axes(const Type *t);                                      // that split it or that a sum is pending over
 
 void *pool_get(Interp *it, size_t bytes);                              // not zeroed
@@ -69,7 +71,7 @@ typedef enum { MOVE_copy, MOVE_add, MOVE_max } Move;
 
 // the entries of `to` whose number plus `shift` is one of `from`; steps are the places' strides
 Pairs pairs_match(Interp *it, const Order *to, int64_t to_step, const Order *from, int64_t from_step, int64_t shift);
-Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step);   // the entries that exist, on both sides alike
+Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step);   // the entries that exist, alike on both sides
 Pairs pairs_table(Interp *it, int64_t room);                                        // to be filled: tos, froms, n
 int64_t cells_move(DType t, void *to, const void *from, const Pairs *p, uint32_t n, Move how);    // how many entries moved
 // Every entry of `to` that `from` (another order of the same dims) has, on one rank each.

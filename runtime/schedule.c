@@ -51,7 +51,8 @@ static bool unknown(Text *why, const char *what, const char *word, const char *c
 }
 
 static bool steps_of(const ScheduleArg *a, int64_t *to, Text *why) {
-  if (!(a->num >= 0 && a->num <= 0x1p53 && a->num == floor(a->num))) return no(why, "%s is %g; it must be a whole number of steps", a->name, a->num);
+  if (!(a->num >= 0 && a->num <= 0x1p53 && a->num == floor(a->num)))
+    return no(why, "%s is %g; it must be a whole number of steps", a->name, a->num);
   *to = (int64_t)a->num;
   return true;
 }
@@ -81,17 +82,22 @@ static bool read_argument(Schedule *s, const ScheduleArg *a, Text *why) {
   return true;
 }
 
-bool schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t narg, double max, int64_t steps, Text *why) {
+bool schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t narg, double max,
+                   int64_t steps, Text *why) {
   int k = find(schedule_names, SCHEDULE_COUNT, kind);
   if (k < 0) return unknown(why, "schedule", kind, schedule_names, SCHEDULE_COUNT);
   *s = (Schedule){.kind = (ScheduleKind)k, .max = max, .steps = steps};
   for (size_t i = 0; i < narg; i++)
     if (!read_argument(s, &arg[i], why)) return false;
   if (!(max >= 0 && max <= 1e300)) return no(why, "the learning rate is %g; it must be finite and not negative", max);
-  if (!(s->min >= 0 && s->min <= max)) return no(why, "min is %g; it must lie between 0 and the learning rate, %g", s->min, max);
+  if (!(s->min >= 0 && s->min <= max))
+    return no(why, "min is %g; it must lie between 0 and the learning rate, %g", s->min, max);
   if (s->steps < 0) return no(why, "%lld steps", (long long)s->steps);
-  if (s->warmup > s->steps) return no(why, "warmup is %lld steps, more than the %lld in all", (long long)s->warmup, (long long)s->steps);
-  if (s->decay > s->steps - s->warmup) return no(why, "decay is %lld steps, more than the %lld after the warm-up", (long long)s->decay, (long long)(s->steps - s->warmup));
+  if (s->warmup > s->steps)
+    return no(why, "warmup is %lld steps, more than the %lld in all", (long long)s->warmup, (long long)s->steps);
+  if (s->decay > s->steps - s->warmup)
+    return no(why, "decay is %lld steps, more than the %lld after the warm-up", (long long)s->decay,
+              (long long)(s->steps - s->warmup));
   return true;
 }
 
@@ -110,7 +116,8 @@ double schedule_lr(const Schedule *s, int64_t n) {
   if (s->warmup > 0 && n <= s->warmup) return s->max * (double)n / (double)s->warmup;
   if (s->kind == SCHEDULE_constant) return s->max;
   if (n > s->steps) return s->min;
-  if (s->kind == SCHEDULE_inverse_sqrt) return fmax(s->min, s->max * sqrt((double)MAX(s->warmup, 1)) / sqrt((double)MAX(n, 1)));
+  if (s->kind == SCHEDULE_inverse_sqrt)
+    return fmax(s->min, s->max * sqrt((double)MAX(s->warmup, 1)) / sqrt((double)MAX(n, 1)));
   int64_t length = s->kind == SCHEDULE_wsd ? s->decay : s->steps - s->warmup, start = s->steps - length;
   if (n <= start) return s->max;                        // also: no length
   double r = (double)(n - start) / (double)length;

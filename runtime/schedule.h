@@ -38,7 +38,8 @@ extern const char *const schedule_names[SCHEDULE_COUNT];
 
 // kind(warmup = 0, min = 0, decay = 0, style = linear), each where the kind has it. max: the optimizer's lr; steps: the
 // run's. False: why says what is wrong with it.
-bool   schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t narg, double max, int64_t steps, Text *why);
+bool   schedule_make(Schedule *s, const char *kind, const ScheduleArg *arg, size_t narg, double max,
+                     int64_t steps, Text *why);
 // n: updates made before this one. max·n/warmup while warming up, so the first is 0 with a warm-up; min past the end.
 double schedule_lr(const Schedule *s, int64_t n);
 #endif
