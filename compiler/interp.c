@@ -129,7 +129,7 @@ static bool node_fault(Run *r, const Fn *f, const Node *n, const char *what) {
 static bool run_fn(Run *r, const Fn *f, Local *val, Split *split);
 
 // The body's types are whole: a dim is split in it as in the node's operands. Renamed and cut dims pass their split on.
-static bool run_body(Run *r, const Work *w) {
+static bool run_body(Run *r, const OpCall *w) {
   Interp *it = r->it;
   const Fn *body = it->m->fn.at[w->node->body];
   if (++r->depth > 32) bug("interpreter: bodies in bodies in %s", body->name);
@@ -162,7 +162,7 @@ static Type local_type(const Module *m, const Fn *f, ValId v, const Split *split
   return t;
 }
 
-static bool run_store(Run *r, const Work *w) {
+static bool run_store(Run *r, const OpCall *w) {
   Interp *it = r->it;
   Store s = {.var = w->node->attr.var, .add = w->node->op == OP_accumulate,
              .x = local_create(it, &it->var.at[w->node->attr.var].type)};
@@ -189,7 +189,7 @@ static bool run_node(Run *r, const Fn *f, NodeId id, Local *val, Split *split) {
   if (var && f->val.at[n->out].type == it->m->var.at[n->attr.var].type) {
     val[n->out] = *var, val[n->out].borrowed = true;
   } else {
-    Work w = {.fn = f, .node = n, .in = var ? &var : in, .out = &val[n->out]};
+    OpCall w = {.fn = f, .node = n, .in = var ? &var : in, .out = &val[n->out]};
     for (uint32_t i = 0; i < n->nout; i++) {
       Type t = local_type(it->m, f, n->out + i, split);
       if (split && r->pending) t.pending = PENDING_sum, t.pending_axes = r->pending;

@@ -40,6 +40,7 @@ Status  training_create(Arena *a, Interp *it, Training **out);    // settings re
 int64_t training_samples(const Training *t);                      // of a step
 // before_update (0: nothing) is called when the gradients are complete: the variables NAME:grad.
 Status  training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg, StepLog *log);
+Status  training_draw(Training *t);                                // the parameters as a run without --init begins
 Status  training_load(Training *t, const char *path);             // the parameters from a checkpoint, whose names must be theirs
 Status  training_save(Training *t, const char *path, VarKind kind); // of VAR_param, or VAR_grad: under the parameters' names
 

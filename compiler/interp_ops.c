@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct { Interp *it; const Work *w; const Module *m; const Node *n; const Attr *at; uint32_t rank; } Ctx;
+typedef struct { Interp *it; const OpCall *w; const Module *m; const Node *n; const Attr *at; uint32_t rank; } Ctx;
 
 static const Local *operand(const Ctx *c, uint32_t i) { return c->w->in[i]; }
 static void *cells(const Ctx *c, uint32_t i) { return operand(c, i)->rank[c->rank]; }
@@ -629,7 +629,7 @@ static bool run_on_rank(const Ctx *c) {
   bug("interpreter: %s is not known", op_info[c->n->op].name);
 }
 
-bool op_run(Interp *it, const Work *w) {
+bool op_run(Interp *it, const OpCall *w) {
   for (uint32_t r = 0; r < it->ranks; r++) {
     Ctx c = {.it = it, .w = w, .m = it->m, .n = w->node, .at = &w->node->attr, .rank = r};
     if (!run_on_rank(&c)) return false;

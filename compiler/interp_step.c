@@ -1,5 +1,6 @@
 // interp_step.c -- optimizer steps in the interpreter, parameters from and to checkpoints, and `mtc interp`.
 #include "compiler/local.h"
+#include "runtime/init.h"
 #include "runtime/json_text.h"
 #include "runtime/safetensors.h"
 #include "runtime/schedule.h"
@@ -132,6 +133,27 @@ static Status pieces_of(const Training *t, const Var *param, DType dtype, Storag
   }
   const char *why = storage_pieces(t->arena, s, p);
   return why ? fail(EXIT_COMPILE, "%s", why) : EXIT_OK;
+}
+
+static const PlanInit plan_init[INIT_COUNT] = {
+  [INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal, [INIT_uniform] = PINIT_uniform};
+
+Status training_draw(Training *t) {
+  Arena *a = arena_create();
+  Work *work = 0;
+  Status status = work_create(a, 1, &work);
+  for (VarId v = 1; v < t->m->var.n && !status; v++) {
+    const Var *var = &t->m->var.at[v];
+    Storage s;
+    Pieces p = {0};
+    if (var->kind != VAR_param || (status = pieces_of(t, var, DT_f64, &s, &p))) continue;
+    double *whole = NEW_N(a, double, interp_count(t->m, var->type));
+    init_values(work, &s, plan_init[var->init], var->a, var->b, (int64_t)t->it->seed, whole);
+    interp_set(t->it, v, whole);
+  }
+  work_destroy(work);
+  arena_destroy(a);
+  return status ? status : run(t, t->refresh, 0);
 }
 
 static Status load_piece(const Storage *s, const Piece *p, const Safetensors *file, Map *used, double *whole, Arena *a) {
@@ -301,9 +323,9 @@ Status interp_command(Arena *a, const Module *m, const InterpOptions *o) {
   Batches b = {.n = 0};
   Text json;
   text_init(&json, a);
-  if (!o->init || !o->batches) return fail(EXIT_USAGE, "interp needs --init FILE and --batches FILE");
+  if (!o->batches) return fail(EXIT_USAGE, "interp needs --batches FILE");
   TRY(training_create(a, interp_create(a, m), &t));
-  TRY(training_load(t, o->init));
+  TRY(o->init ? training_load(t, o->init) : training_draw(t));
   TRY(read_batches(t, o->batches, a, &b));
   TRY(run_steps(t, o, &b, &json));
   if (o->final) TRY(training_save(t, o->final, VAR_param));

@@ -78,7 +78,7 @@ int64_t cells_move(DType t, void *to, const void *from, const Pairs *p, uint32_t
 int64_t local_move(Interp *it, Local *to, uint32_t to_rank, const Local *from, uint32_t from_rank, Move how);
 
 // ---- one node on all ranks ----------------------------------------------------------------------------------------
-typedef struct { const Fn *fn; const Node *node; const Local **in; Local *out; } Work;  // out: created, 0
-bool op_run(Interp *it, const Work *w);                                // false: fault set
+typedef struct { const Fn *fn; const Node *node; const Local **in; Local *out; } OpCall; // out: created, 0
+bool op_run(Interp *it, const OpCall *w);                                // false: fault set
 bool interp_set_fault(Interp *it, const char *fmt, ...) PRINTF(2, 3);  // false
 #endif

@@ -47,7 +47,7 @@ static const Option explain_rows[] = {
 };
 static const Option interp_rows[] = {
   MODEL_ROWS,
-  OPTION(Settings, interp.init, 0, "init", "FILE", "initial parameters (safetensors)"),
+  OPTION(Settings, interp.init, 0, "init", "FILE", "initial parameters: safetensors (default: drawn)"),
   OPTION(Settings, interp.batches, 0, "batches", "FILE", "inputs by name: [steps, microbatches, batch, …]"),
   OPTION(Settings, interp.steps, 0, "steps", "N", "steps to run (default: train.steps)"),
   OPTION(Settings, interp.grads, 0, "grads", "FILE", "write the first step's gradients"),

@@ -182,8 +182,26 @@ static void dropout_test(void **state) {
   arena_destroy(one.arena), arena_destroy(plain.arena);
 }
 
+// parameters are drawn with the deviation that the text says
+static void drawn_test(void **state) {
+  static const Row row = {"gpt2", "hidden=24 layers=2 nheads=4 ctx=8 maxpos=9 nvocab=37 pdrop=0", 8, 37, 4, {0}};
+  Arena *a = arena_create();
+  Module *m = compiled(a, &row, *state, "tp=2", 1);
+  Interp *it = interp_create(a, m);
+  Training *t;
+  assert_false(training_create(a, it, &t) || training_draw(t));
+  VarId v = var_find(m, intern(m->in, "wte.weight"));
+  int64_t n = interp_count(m, m->var.at[v].type);
+  double *x = NEW_N(a, double, n);
+  assert_true(interp_get(it, v, x));
+  double deviation = length(x, 0, n) / sqrt((double)n);
+  if (!(fabs(deviation - 0.02) < 0.002)) fail_msg("wte is drawn with deviation %g, not 0.02", deviation);
+  arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) return 64;
-  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(models_test, argv[1]), cmocka_unit_test_prestate(dropout_test, argv[1])};
+  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(models_test, argv[1]), cmocka_unit_test_prestate(dropout_test, argv[1]),
+                                     cmocka_unit_test_prestate(drawn_test, argv[1])};
   return cmocka_run_group_tests(tests, 0, 0);
 }

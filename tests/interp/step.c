@@ -212,7 +212,30 @@ static void faults_test(void **state) {
   arena_destroy(a);
 }
 
+// a run without a checkpoint begins as mtrun's: zeros here, and a drawn one has its deviation, on every mesh the same
+static void draw_test(void **state) {
+  (void)state;
+  Arena *a = arena_create();
+  double got[2][2 * D];
+  for (int mesh = 0; mesh < 2; mesh++) {
+    Module *m = parsed(a, mesh);
+    VarId w = var_find(m, intern(m->in, "lin.{two:a,b}.weight"));
+    m->var.at[w].init = INIT_normal, m->var.at[w].a = 0.02;
+    Interp *it = interp_create(a, m);
+    Training *t;
+    assert_int_equal(training_create(a, it, &t), 0);
+    assert_int_equal(training_draw(t), 0);
+    assert_true(interp_get(it, w, got[mesh]));
+  }
+  assert_memory_equal(got[0], got[1], sizeof got[0]);
+  double s = 0;
+  for (int k = 0; k < 2 * D; k++) s += got[0][k] * got[0][k];
+  s = sqrt(s / (2 * D));
+  assert_true(s > 0.005 && s < 0.05);
+  arena_destroy(a);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(steps_test), cmocka_unit_test(files_test), cmocka_unit_test(faults_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(steps_test), cmocka_unit_test(files_test), cmocka_unit_test(draw_test), cmocka_unit_test(faults_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
