@@ -107,7 +107,8 @@ static void put_node(Text *t, const Fn *f, const Node *n) {
   if (n->attr.ndims && op_info[n->op].attrs & AT_DIMS) {
     text_puts(t, "[");
     put_dims(t, m, n->attr.dims, n->attr.ndims);
-    if (n->attr.nto && op_info[n->op].attrs & AT_TO) text_puts(t, " -> "), put_dims(t, m, n->attr.to, n->attr.nto);
+    if (n->attr.nto && op_info[n->op].attrs & AT_TO)
+      text_puts(t, " -> "), put_dims(t, m, n->attr.to, n->attr.nto);
     text_puts(t, "]");
   }
   put_args(t, f, n);

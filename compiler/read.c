@@ -49,8 +49,10 @@ static bool whole(Reader *r, const IrTree *t, int64_t lo, int64_t hi, int64_t *v
   char *end;
   errno = 0;
   *v = t->text ? strtoll(t->text, &end, 10) : 0;
-  if (!t->text || errno || *end) return err(r, t->span, "IR04", "a whole number is wanted, not %s", t->text ? t->text : "this");
-  if (*v < lo || *v > hi) return err(r, t->span, "IR04", "%s is not from %lld to %lld", t->text, (long long)lo, (long long)hi);
+  if (!t->text || errno || *end)
+    return err(r, t->span, "IR04", "a whole number is wanted, not %s", t->text ? t->text : "this");
+  if (*v < lo || *v > hi)
+    return err(r, t->span, "IR04", "%s is not from %lld to %lld", t->text, (long long)lo, (long long)hi);
   return true;
 }
 
@@ -122,7 +124,8 @@ static bool read_notes(Reader *r, const IrTree *t, Span *loc, Str *why) {
     if (k->kind == IR_loc) {
       if (!read_place(r, k, loc)) return false;
     } else if (k->kind == IR_why && why) *why = k->text;
-    else if (k->kind == IR_path || k->kind == IR_layer || k->kind == IR_fwd || k->kind == IR_why) return bad(r, k->span, "this note belongs to nodes");
+    else if (k->kind == IR_path || k->kind == IR_layer || k->kind == IR_fwd || k->kind == IR_why)
+      return bad(r, k->span, "this note belongs to nodes");
   return true;
 }
 
@@ -277,7 +280,8 @@ static bool read_value(Reader *r, const IrTree *t, ValId *v, bool *poison) {
 }
 
 static bool push_dim(Line *l, const IrTree *t, DimId *to, uint8_t *n, unsigned kind) {
-  if (!(op_info[l->op].attrs & kind)) return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name, kind == AT_TO ? "after an arrow" : "in brackets");
+  if (!(op_info[l->op].attrs & kind))
+    return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name, kind == AT_TO ? "after an arrow" : "in brackets");
   if (*n == MAX_DIMS) return err(l->r, t->span, "IR04", "at most %d dims are named", MAX_DIMS);
   return read_dim(l->r, t, &to[(*n)++]);
 }
@@ -286,10 +290,13 @@ static bool read_arg(Line *l, const IrTree *t) {
   Reader *r = l->r;
   unsigned has = op_info[l->op].attrs;
   const IrTree *v = t->kid;
-  if (has & AT_AT && !strcmp(t->text, attr_at_name(l->op))) return whole(r, v, INT64_MIN, INT64_MAX, &l->at.at);
+  if (has & AT_AT && !strcmp(t->text, attr_at_name(l->op)))
+    return whole(r, v, INT64_MIN, INT64_MAX, &l->at.at);
   if (has & AT_AXES && !strcmp(t->text, "over")) return read_axes(r, t, &l->at.axes);
-  if (has & AT_PATH && !strcmp(t->text, "path") && v->kind == IR_axis && !v->next) return l->at.path = v->text, true;
-  if (v->kind != IR_num) return err(r, v->span, "IR04", "'%s' of %s is no number", t->text, op_info[l->op].name);
+  if (has & AT_PATH && !strcmp(t->text, "path") && v->kind == IR_axis && !v->next)
+    return l->at.path = v->text, true;
+  if (v->kind != IR_num)
+    return err(r, v->span, "IR04", "'%s' of %s is no number", t->text, op_info[l->op].name);
   if (l->op == OP_shift && !strcmp(t->text, "fill")) return l->at.num = v->num, true;
   if (!(has & AT_ARGS)) return err(r, t->span, "IR04", "%s has no '%s'", op_info[l->op].name, t->text);
   if (l->args.n == UINT8_MAX) return bad(r, t->span, "too many numbers");
@@ -313,10 +320,12 @@ static bool read_kid(Line *l, const IrTree *t) {
     vec_push(r->temp, &l->in, v);
     return true;
   case IR_var:
-    if (!(op_info[l->op].attrs & AT_VAR) || l->at.var) return err(r, t->span, "IR04", "%s names %s variable", op, l->at.var ? "one" : "no");
+    if (!(op_info[l->op].attrs & AT_VAR) || l->at.var)
+      return err(r, t->span, "IR04", "%s names %s variable", op, l->at.var ? "one" : "no");
     return read_var(r, t, &l->at.var);
   case IR_num:
-    if (l->op != OP_const || l->nnum++) return err(r, t->span, "IR04", "%s takes %s", op, l->op == OP_const ? "one number" : "no bare number");
+    if (l->op != OP_const || l->nnum++)
+      return err(r, t->span, "IR04", "%s takes %s", op, l->op == OP_const ? "one number" : "no bare number");
     return l->at.num = t->num, true;
   case IR_arg: return read_arg(l, t);
   case IR_bodyname:
@@ -346,11 +355,15 @@ static bool read_line(Line *l) {
   const OpInfo *o = &op_info[l->op = (Op)op];
   for (const IrTree *k = l->t->kid; k; k = k->next)
     if (!read_kid(l, k)) return false;
-  if (o->nin >= 0 && l->in.n != (uint32_t)o->nin) return err(r, l->t->span, "IR04", "%s takes %d operands, not %u", o->name, o->nin, l->in.n);
-  if (o->nout >= 0 && l->nout != (uint32_t)o->nout) return err(r, l->t->span, "IR04", "%s gives %d results, not %u", o->name, o->nout, l->nout);
+  if (o->nin >= 0 && l->in.n != (uint32_t)o->nin)
+    return err(r, l->t->span, "IR04", "%s takes %d operands, not %u", o->name, o->nin, l->in.n);
+  if (o->nout >= 0 && l->nout != (uint32_t)o->nout)
+    return err(r, l->t->span, "IR04", "%s gives %d results, not %u", o->name, o->nout, l->nout);
   if (l->op == OP_const && !l->nnum) return bad(r, l->t->span, "const takes a number");
-  if (l->type.n > 1 && l->type.n != l->nout) return err(r, l->t->span, "IR04", "%u results and %u types", l->nout, l->type.n);
-  if (l->type.n && !l->nout) return err(r, l->t->span, "IR04", "%s gives no result, and a type is written", o->name);
+  if (l->type.n > 1 && l->type.n != l->nout)
+    return err(r, l->t->span, "IR04", "%u results and %u types", l->nout, l->type.n);
+  if (l->type.n && !l->nout)
+    return err(r, l->t->span, "IR04", "%s gives no result, and a type is written", o->name);
   if (!l->b.loc.line) l->b.loc = l->t->span;
   if (!l->b.why) l->b.why = intern(m->in, "text");
   l->at.args = l->args.at, l->at.nargs = (uint8_t)l->args.n;
@@ -362,7 +375,8 @@ static bool read_line(Line *l) {
   NodeId id = r->f->node.n - 1;
   Text why = text_new(r->temp);
   if (l->type.n || !l->nout) return true;
-  if (l->body && !m->fn.at[l->body]->ret.n) return bad(r, l->t->span, "its body stands below: its result's type must be written");
+  if (l->body && !m->fn.at[l->body]->ret.n)
+    return bad(r, l->t->span, "its body stands below: its result's type must be written");
   if (!node_infer(m, r->f, id, types, &why)) return err(r, l->t->span, "IR04", "%s: %s", o->name, why.s);
   for (uint32_t i = 0; i < l->nout; i++) r->f->val.at[fn_node(r->f, id)->out + i].type = types[i];
   return true;
@@ -404,7 +418,8 @@ static void read_fn(Reader *r, const IrTree *t, Fn *f) {
   ValId v = 1;
   for (const IrTree *k = t->kid; k; k = k->next)
     if (k->kind == IR_formal) {
-      if (map_get(&r->value, (uint64_t)k->num)) err(r, k->span, "IR03", "value %%%u is defined twice", (uint32_t)k->num);
+      if (map_get(&r->value, (uint64_t)k->num))
+        err(r, k->span, "IR03", "value %%%u is defined twice", (uint32_t)k->num);
       map_put(&r->value, (uint64_t)k->num, v++);
     }
   for (const IrTree *k = t->kid; k; k = k->next)
@@ -420,7 +435,8 @@ static void check_fn(Reader *r, const Fn *f, const Span *place) {
   Text why = text_new(r->temp);
   for (NodeId id = 1; id < f->node.n; id++) {
     why.n = 0;
-    if (!node_check(r->m, f, id, &why)) err(r, place[id], "IR04", "%s: %s", op_info[fn_node(f, id)->op].name, why.s);
+    if (!node_check(r->m, f, id, &why))
+      err(r, place[id], "IR04", "%s: %s", op_info[fn_node(f, id)->op].name, why.s);
   }
 }
 

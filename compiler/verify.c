@@ -29,10 +29,14 @@ static const char *type_text(const Module *m, const Type *t, Arena *a) {
 bool dim_check(const Module *m, DimId id, Text *why) {
   const Dim *d = dim_of(m, id);
   if (!d->name || !*d->name) return no(why, "dim %u has no name", id);
-  if (d->extent < 0 || d->size < d->extent) return no(why, "dim %s has extent %lld and size %lld", d->name, (long long)d->extent, (long long)d->size);
-  if (!d->root || d->root >= m->dim.n || dim_of(m, d->root)->root != d->root) return no(why, "dim %s is a role of no root", d->name);
-  if (dim_of(m, d->root)->extent != d->extent) return no(why, "dim %s is a role of %s and has another extent", d->name, dim_of(m, d->root)->name);
-  if (d->zigzag && (d->root != id || d->size % d->zigzag)) return no(why, "dim %s: %s", d->name, d->root != id ? "zigzag is the root's" : "zigzag does not divide its size");
+  if (d->extent < 0 || d->size < d->extent)
+    return no(why, "dim %s has extent %lld and size %lld", d->name, (long long)d->extent, (long long)d->size);
+  if (!d->root || d->root >= m->dim.n || dim_of(m, d->root)->root != d->root)
+    return no(why, "dim %s is a role of no root", d->name);
+  if (dim_of(m, d->root)->extent != d->extent)
+    return no(why, "dim %s is a role of %s and has another extent", d->name, dim_of(m, d->root)->name);
+  if (d->zigzag && (d->root != id || d->size % d->zigzag))
+    return no(why, "dim %s: %s", d->name, d->root != id ? "zigzag is the root's" : "zigzag does not divide its size");
   return true;
 }
 
@@ -40,10 +44,12 @@ bool type_check(const Module *m, const Type *t, Text *why) {
   if (t->dtype <= DT_none || t->dtype >= DT_COUNT) return no(why, "the type has no dtype");
   if (t->ndim > MAX_DIMS) return no(why, "the type has %u dims, at most %d are allowed", t->ndim, MAX_DIMS);
   uint8_t used = t->pending_axes, known = (uint8_t)((1u << m->axis.n) - 1);
-  if (t->pending > PENDING_max || !t->pending != !t->pending_axes || used & ~known) return no(why, "the type's pending axes are not those of the mesh");
+  if (t->pending > PENDING_max || !t->pending != !t->pending_axes || used & ~known)
+    return no(why, "the type's pending axes are not those of the mesh");
   for (uint32_t i = 0; i < t->ndim; i++) {
     if (!t->dim[i] || t->dim[i] >= m->dim.n) return no(why, "the type has a dim that is none");
-    if (type_pos(t, t->dim[i]) != (int)i) return no(why, "%s occurs twice in the type", dim_of(m, t->dim[i])->name);
+    if (type_pos(t, t->dim[i]) != (int)i)
+      return no(why, "%s occurs twice in the type", dim_of(m, t->dim[i])->name);
     for (Split s = t->split[i]; s; s >>= 4) {
       uint32_t axis = (s & 15u) - 1;
       if (axis >= m->axis.n) return no(why, "%s is split by no axis of the mesh", dim_of(m, t->dim[i])->name);
@@ -64,8 +70,10 @@ bool var_check(const Module *m, VarId id, Text *why) {
   if (!v->type || v->type >= m->type.n) return no(why, "@%s has no type", v->name);
   if (!type_check(m, &m->type.at[v->type], why)) return no(why, ", of @%s", v->name);
   if (v->kind >= VAR_COUNT || v->init >= INIT_COUNT) return no(why, "@%s is of no kind", v->name);
-  if (derived != (v->of != 0)) return no(why, "@%s is a %s of %s", v->name, var_kind_name[v->kind], v->of ? "something" : "nothing");
-  if (v->of && (v->of >= m->var.n || m->var.at[v->of].kind != VAR_param)) return no(why, "@%s is not of a parameter", v->name);
+  if (derived != (v->of != 0))
+    return no(why, "@%s is a %s of %s", v->name, var_kind_name[v->kind], v->of ? "something" : "nothing");
+  if (v->of && (v->of >= m->var.n || m->var.at[v->of].kind != VAR_param))
+    return no(why, "@%s is not of a parameter", v->name);
   if (v->decay && v->kind != VAR_param) return no(why, "@%s decays and is no parameter", v->name);
   for (uint32_t i = 0; i < m->type.at[v->type].ndim && v->kind == VAR_param; i++)
     if (v->axis[i] > (i ? v->axis[i - 1] + 1 : 0) || (i && v->axis[i] < v->axis[i - 1]))
@@ -115,7 +123,8 @@ static bool attr_check(const Module *m, const Fn *f, const Node *n, Text *why) {
     if (!at->args[i].name || !*at->args[i].name) return no(why, "number %u has no name", i + 1);
   if (n->op == OP_const) {
     DType t = f->val.at[n->out].type ? val_type(f, n->out)->dtype : DT_none;
-    if ((dtype_is_int(t) || t == DT_bool) && dtype_round(t, at->num) != at->num) return no(why, "%g is no %s", at->num, dtype_name(t));
+    if ((dtype_is_int(t) || t == DT_bool) && dtype_round(t, at->num) != at->num)
+      return no(why, "%g is no %s", at->num, dtype_name(t));
   }
   return true;
 }
@@ -125,7 +134,8 @@ static bool body_check(const Module *m, const Node *n, Text *why) {
   if (!composite) return !n->body || no(why, "it has a body and is no composite");
   if (!n->body || n->body >= m->fn.n) return no(why, "it has no body");
   const Fn *body = m->fn.at[n->body];
-  if (!body->is_body || body->body_of != n->op) return no(why, "%s is no body of %s", body->name, op_info[n->op].name);
+  if (!body->is_body || body->body_of != n->op)
+    return no(why, "%s is no body of %s", body->name, op_info[n->op].name);
   return true;
 }
 
@@ -136,8 +146,10 @@ bool node_infer(Module *m, const Fn *f, NodeId id, TypeId *rule, Text *why) {
   if (o->nout >= 0 && n->nout != o->nout) return no(why, "it gives %d results, not %u", o->nout, n->nout);
   if (!attr_check(m, f, n, why) || !body_check(m, n, why)) return false;
   if (f->is_body && op_has(n->op, OPF_STATE)) return no(why, "a body reads and writes no variables");
-  if (n->fwd && (n->fwd >= id || !fn_node(f, n->fwd)->nout)) return no(why, "its forward node is no earlier one with a result");
-  if (n->op == OP_unstack && (n->attr.ndims != 1 || dim_of(m, n->attr.dims[0])->extent != n->nout)) return no(why, "%u results are not one for each entry of one dim", n->nout);
+  if (n->fwd && (n->fwd >= id || !fn_node(f, n->fwd)->nout))
+    return no(why, "its forward node is no earlier one with a result");
+  if (n->op == OP_unstack && (n->attr.ndims != 1 || dim_of(m, n->attr.dims[0])->extent != n->nout))
+    return no(why, "%u results are not one for each entry of one dim", n->nout);
   return shape_infer(m, f, n, rule, why);
 }
 
@@ -205,10 +217,12 @@ static bool verify_tables(Verify *v) {
   int64_t ranks = 1;
   if (m->axis.n > MAX_AXES) return wrong(v, (Span){0}, "%u mesh axes", m->axis.n);
   for (uint32_t i = 0; i < m->axis.n; i++)
-    if (m->axis.at[i].size < 1 || !mul_ok(ranks, m->axis.at[i].size, &ranks) || ranks > INT32_MAX) return wrong(v, (Span){0}, "mesh axis %s has size %d", m->axis.at[i].name, m->axis.at[i].size);
+    if (m->axis.at[i].size < 1 || !mul_ok(ranks, m->axis.at[i].size, &ranks) || ranks > INT32_MAX)
+      return wrong(v, (Span){0}, "mesh axis %s has size %d", m->axis.at[i].name, m->axis.at[i].size);
   for (uint32_t i = 0; i < m->rule.n; i++)
     for (uint32_t k = 0; k < m->rule.at[i].naxis; k++)
-      if (m->rule.at[i].naxis > MAX_SPLIT || m->rule.at[i].axis[k] >= m->axis.n) return wrong(v, m->rule.at[i].loc, "the rule of %s names no axis", m->rule.at[i].dim);
+      if (m->rule.at[i].naxis > MAX_SPLIT || m->rule.at[i].axis[k] >= m->axis.n)
+        return wrong(v, m->rule.at[i].loc, "the rule of %s names no axis", m->rule.at[i].dim);
   for (DimId i = 1; i < m->dim.n; i++)
     if (!dim_check(m, i, &why)) return wrong(v, (Span){0}, "%s", why.s);
   for (VarId i = 1; i < m->var.n; i++)
@@ -221,32 +235,42 @@ static bool verify_ids(Verify *v, const Fn *f) {
   ValId next = 1;
   if (f->val.n < 1 || f->node.n < 1) return wrong(v, (Span){0}, "%s lacks its unused entries 0", f->name);
   for (uint32_t i = 0; i < f->arg.n; i++, next++)
-    if (f->arg.at[i] != next || next >= f->val.n || f->val.at[next].def) return wrong(v, (Span){0}, "%s: argument %u is not value %u", f->name, i + 1, next);
+    if (f->arg.at[i] != next || next >= f->val.n || f->val.at[next].def)
+      return wrong(v, (Span){0}, "%s: argument %u is not value %u", f->name, i + 1, next);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (n->op <= OP_none || n->op >= OP_COUNT) return wrong(v, n->loc, "%s, node %u has no op", f->name, id);
-    if (n->out != next || n->nout > f->val.n - next) return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name, next);
+    if (n->out != next || n->nout > f->val.n - next)
+      return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name, next);
     for (uint32_t i = 0; i < n->nout; i++, next++)
-      if (f->val.at[next].def != id) return wrong(v, n->loc, "%s: value %u is not defined by node %u", f->name, next, id);
-    if (n->in > f->operand.n || n->nin > f->operand.n - n->in) return wrong(v, n->loc, "%s, node %u: operands past the pool", f->name, id);
+      if (f->val.at[next].def != id)
+        return wrong(v, n->loc, "%s: value %u is not defined by node %u", f->name, next, id);
+    if (n->in > f->operand.n || n->nin > f->operand.n - n->in)
+      return wrong(v, n->loc, "%s, node %u: operands past the pool", f->name, id);
     for (uint32_t i = 0; i < n->nin; i++)
-      if (!node_in(f, n)[i] || node_in(f, n)[i] >= n->out) return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id, op_info[n->op].name, i + 1);
+      if (!node_in(f, n)[i] || node_in(f, n)[i] >= n->out)
+        return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id, op_info[n->op].name, i + 1);
   }
-  if (next != f->val.n) return wrong(v, (Span){0}, "%s has %u values, %u are defined", f->name, f->val.n - 1, next - 1);
-  if (f->ret_name.n != f->ret.n) return wrong(v, (Span){0}, "%s has %u results and %u names for them", f->name, f->ret.n, f->ret_name.n);
+  if (next != f->val.n)
+    return wrong(v, (Span){0}, "%s has %u values, %u are defined", f->name, f->val.n - 1, next - 1);
+  if (f->ret_name.n != f->ret.n)
+    return wrong(v, (Span){0}, "%s has %u results and %u names for them", f->name, f->ret.n, f->ret_name.n);
   for (uint32_t i = 0; i < f->ret.n; i++)
-    if (!f->ret.at[i] || f->ret.at[i] >= f->val.n) return wrong(v, (Span){0}, "%s: result %u is no value", f->name, i + 1);
+    if (!f->ret.at[i] || f->ret.at[i] >= f->val.n)
+      return wrong(v, (Span){0}, "%s: result %u is no value", f->name, i + 1);
   return true;
 }
 
 static bool verify_types(Verify *v, const Fn *f) {
   Text why = text_new(v->temp);
   for (ValId i = 1; i < f->val.n; i++) {
-    if (!type_right(v, f->val.at[i].type, &why)) return wrong(v, (Span){0}, "%s, value %u: %s", f->name, i, why.s);
+    if (!type_right(v, f->val.at[i].type, &why))
+      return wrong(v, (Span){0}, "%s, value %u: %s", f->name, i, why.s);
     const Type *t = val_type(f, i);
     bool whole = !t->pending;
     for (uint32_t k = 0; k < t->ndim; k++) whole &= !t->split[k];
-    if (f->is_body && !whole) return wrong(v, (Span){0}, "%s, value %u: a body's types are whole", f->name, i);
+    if (f->is_body && !whole)
+      return wrong(v, (Span){0}, "%s, value %u: a body's types are whole", f->name, i);
   }
   return true;
 }
@@ -289,8 +313,10 @@ static void verify_all(Verify *v) {
   if (!verify_tables(v)) return;
   for (FnId i = 1; i < m->fn.n; i++) {
     const Fn *f = m->fn.at[i];
-    if (f->module != m || fn_find(m, f->name) != f) wrong(v, (Span){0}, "function %u, %s, is not found by its name", i, f->name);
-    else if (f->is_body ? !op_has(f->body_of, OPF_COMPOSITE) || f->ret.n != 1 : f->body_of != OP_none) wrong(v, (Span){0}, "%s is no body and no function", f->name);
+    if (f->module != m || fn_find(m, f->name) != f)
+      wrong(v, (Span){0}, "function %u, %s, is not found by its name", i, f->name);
+    else if (f->is_body ? !op_has(f->body_of, OPF_COMPOSITE) || f->ret.n != 1 : f->body_of != OP_none)
+      wrong(v, (Span){0}, "%s is no body and no function", f->name);
     else if (verify_ids(v, f)) verify_types(v, f);
   }
   for (FnId i = 1; i < m->fn.n && v->ok; i++) body_height(v, i, 0);

@@ -44,7 +44,8 @@ Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n) {
 
 Status pass_skippable(PassSet skip) {
   for (Pass p = PASS_none + 1; p < PASS_COUNT; p++)
-    if (skip >> p & 1 && pass_info[p].required) return fail(EXIT_USAGE, "pass '%s' cannot be left out", pass_info[p].name);
+    if (skip >> p & 1 && pass_info[p].required)
+      return fail(EXIT_USAGE, "pass '%s' cannot be left out", pass_info[p].name);
   return 0;
 }
 

@@ -320,7 +320,8 @@ static ValId expand(Graph *g) {
 static DimId twin(Graph *g, const Type *t, DimId d) {   // a dim like d that t lacks
   const Dim *like = dim_of(g->m, d);
   for (DimId k = 1; k < g->m->dim.n; k++)
-    if (dim_of(g->m, k)->extent == like->extent && dim_of(g->m, k)->size == like->size && type_pos(t, k) < 0 && !chance(g, 3)) return k;
+    if (dim_of(g->m, k)->extent == like->extent && dim_of(g->m, k)->size == like->size && type_pos(t, k) < 0 && !chance(g, 3))
+      return k;
   return new_dim(g, like->extent, like->size, chance(g, 2) ? like->root : 0);
 }
 
@@ -342,7 +343,8 @@ static ValId rename_dims(Graph *g) {
 
 static DimId sized(Graph *g, const Type *t, int64_t extent) {     // a dim of that extent without padding that t lacks
   for (DimId k = 1; k < g->m->dim.n; k++)
-    if (dim_of(g->m, k)->extent == extent && dim_of(g->m, k)->size == extent && type_pos(t, k) < 0 && !chance(g, 3)) return k;
+    if (dim_of(g->m, k)->extent == extent && dim_of(g->m, k)->size == extent && type_pos(t, k) < 0 && !chance(g, 3))
+      return k;
   return new_dim(g, extent, extent, 0);
 }
 
