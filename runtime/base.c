@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 // ---- arena ------------------------------------------------------------------------------------------------------
 typedef struct Chunk Chunk;
-struct Chunk { Chunk *next; size_t used, size; _Alignas(16) char data[]; };
+struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[]; }; // mapped: its bytes when it is no malloc's
 struct Arena { Chunk *chunk; };
 
 static _Noreturn void out_of_memory(size_t bytes) {
@@ -26,9 +27,36 @@ Arena *arena_create(void) {
   return a;
 }
 
+// Large chunks are whole huge pages, by advice: a compilation touches each byte once, and page faults would be half its time.
+enum { HUGE = 1 << 21 };
+
+static Chunk *chunk_create(size_t size) {
+  size_t whole = sizeof(Chunk) + size;
+  if (whole < HUGE) {
+    Chunk *c = calloc(1, whole);
+    if (!c) out_of_memory(size);
+    c->size = size;
+    return c;
+  }
+  whole = (whole + HUGE - 1) & ~(size_t)(HUGE - 1);
+  char *p = mmap(0, whole + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) out_of_memory(size);
+  size_t skip = (HUGE - ((uintptr_t)p & (HUGE - 1))) & (HUGE - 1);
+  if (skip) munmap(p, skip);
+  munmap(p + skip + whole, HUGE - skip);
+  madvise(p + skip, whole, MADV_HUGEPAGE);
+  Chunk *c = (Chunk *)(p + skip);
+  c->size = whole - sizeof(Chunk), c->mapped = whole;
+  return c;
+}
+
 void arena_destroy(Arena *a) {
   if (!a) return;
-  for (Chunk *c = a->chunk, *next; c; c = next) next = c->next, free(c);
+  for (Chunk *c = a->chunk, *next; c; c = next) {
+    next = c->next;
+    if (c->mapped) munmap(c, c->mapped);
+    else free(c);
+  }
   free(a);
 }
 
@@ -41,9 +69,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
     size_t size = MAX(bytes, (size_t)1 << 16);
     if (c && size == (size_t)1 << 16) size = MIN(c->size * 2, (size_t)1 << 24);
     if (size < bytes) size = bytes;
-    Chunk *fresh = calloc(1, sizeof *fresh + size);
-    if (!fresh) out_of_memory(size);
-    fresh->size = size;
+    Chunk *fresh = chunk_create(size);
     if (c && bytes > (size_t)1 << 16 && c->size - c->used > bytes / 8) {
       fresh->next = c->next, c->next = fresh, fresh->used = bytes;
       return fresh->data;
