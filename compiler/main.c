@@ -17,7 +17,7 @@ typedef struct {
   bool dot, unfold, params;
   int64_t layer;
   const char *output, *device;               // compile
-  bool no_objects;
+  bool no_objects, no_fuse;
   InterpOptions interp;
 } Settings;
 
@@ -58,6 +58,7 @@ static const Option compile_rows[] = {
   MODEL_ROWS,
   OPTION(Settings, output, 'o', "output", "PLAN", "the plan's file (default: the model's name with .plan)"),
   OPTION(Settings, device, 0, "device", "cpu", "what the plan runs on"),
+  OPTION(Settings, no_fuse, 0, "no-fuse", 0, "every value in memory and every op its own kernel: slow, to find a fault"),
   OPTION(Settings, no_objects, 0, "no-objects", 0, "leave the kernels as sources; mtrun compiles them when it starts"),
 };
 static const Option opt_rows[] = {
@@ -146,7 +147,7 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
     if (m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
   Str name = model_name(a, path);
-  Plan *p = emit(m, name, 0);
+  Plan *p = emit(m, (EmitOptions){.model = name, .apart = s->no_fuse});
   if (!s->no_objects) TRY(compile_objects(p));
   return plan_save(p, s->output ? s->output : arena_printf(a, "%s.plan", name));
 }

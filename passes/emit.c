@@ -22,7 +22,7 @@ typedef struct {
   int64_t work_bytes;
   Map kernel;                                // hash -> PlanKernel
   Text source[SOURCES];
-  bool keep;                                 // the kernels are wanted
+  bool apart, keep;                          // nothing is fused; the kernels are wanted
   VEC(const Kernel *) kept;                  // beside Plan.kernel
 } Emit;
 
@@ -225,7 +225,7 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
 
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
-  Groups *g = fuse(e->m, f, a);
+  Groups *g = fuse(e->m, f, a, e->apart);
   memory_plan(g);
   uint32_t *output = NEW_N(a, uint32_t, f->val.n), *copied = NEW_N(a, uint32_t, f->ret.n + 1);
   for (uint32_t i = 0; i < f->ret.n; i++) {
@@ -293,22 +293,22 @@ static bool takes_text(const Emit *e) {                                // tokens
   return tokens && labels;
 }
 
-Plan *emit(Module *m, const char *model, const Kernel *const **kernels) {
+Plan *emit(Module *m, EmitOptions o) {
   Plan *p = plan_create(m->arena);
   Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;
   e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
   map_init(&e->kernel, e->a);
-  e->keep = kernels != 0;
+  e->keep = o.kernels != 0, e->apart = o.apart;
   vec_push(e->a, &e->kept, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
-  emit_head(e, model);
+  emit_head(e, o.model);
   emit_vars(e);
   emit_inputs(e);
   p->data = plan_str(p, takes_text(e) ? "gpt" : "none");
   for (uint32_t i = 0; i < m->output.n; i++) {
-    const Output *o = &m->output.at[i];
-    VarId slot = var_find(m, intern_printf(m->in, "$out.%s", o->name));
-    vec_push(p->arena, &p->output, (PlanOutput){.name = plan_str(p, o->name), .coef = o->coef, .per_step = o->per_step, .slot = slot ? e->var[slot] : 0, .dtype = DT_f64});
+    const Output *out = &m->output.at[i];
+    VarId slot = var_find(m, intern_printf(m->in, "$out.%s", out->name));
+    vec_push(p->arena, &p->output, (PlanOutput){.name = plan_str(p, out->name), .coef = out->coef, .per_step = out->per_step, .slot = slot ? e->var[slot] : 0, .dtype = DT_f64});
   }
   e->work = plan_buffer(p, "work", MEM_workspace, 0, 0, DT_u8);
   for (FnId i = 1; i < m->fn.n; i++)
@@ -317,7 +317,7 @@ Plan *emit(Module *m, const char *model, const Kernel *const **kernels) {
   emit_cells(e);
   for (int i = 0; i < SOURCES; i++)
     vec_push(p->arena, &p->source, (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s, (int64_t)e->source[i].n});
-  if (kernels) *kernels = e->kept.at;
+  if (o.kernels) *o.kernels = e->kept.at;
   return p;
 }
 

@@ -5,8 +5,12 @@
 #include "compiler/kernel.h"
 #include "runtime/plan.h"
 
-// model: the plan's name for it. Kernels are in the plan as sources; compile_objects adds what they compile to. kernels (0:
-// not wanted) gets them as they were, beside Plan.kernel.
-Plan  *emit(Module *m, const char *model, const Kernel *const **kernels);
+typedef struct {
+  const char *model;                         // the plan's name for it
+  bool apart;                                // nothing is fused: see fuse
+  const Kernel *const **kernels;             // 0, or gets the kernels as they were, beside Plan.kernel
+} EmitOptions;
+
+Plan  *emit(Module *m, EmitOptions o);       // kernels are in the plan as sources; compile_objects adds what they compile to
 Status compile_objects(Plan *p);             // with the system's compiler, for this CPU
 #endif

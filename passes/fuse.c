@@ -24,6 +24,7 @@ typedef struct {
   uint32_t *reach;                           // by value: the one stored value (or 2^31 + parameter) it ends in, or MANY
   uint16_t *loads, *ops;                     // by value, to compute it from what is stored
   uint32_t *uses;
+  bool apart;
   Map recent;                                // loops and a shared operand -> 1 + youngest group
 } Fuse;
 
@@ -110,7 +111,7 @@ static void decide(Fuse *u) {
       ValId v = n->out + k;
       u->loads[v] = (uint16_t)MIN(loads, 1000u), u->ops[v] = (uint16_t)MIN(ops, 10000u);
       bool again = u->reach[v] == MANY && (loads >= 2 || ops > OPS_AGAIN);
-      if (!never_stored(n) && (again || loads > LOADS_MOST || ops > OPS_MOST)) u->stored[v] = true;
+      if (!never_stored(n) && (again || u->apart || loads > LOADS_MOST || ops > OPS_MOST)) u->stored[v] = true;
     }
   }
 }
@@ -243,8 +244,8 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads,
   for (uint32_t i = 0; i < reads->n; i++)
     if (made_by(u, reads->at[i]) == youngest && bent[reads->at[i]]) direct = false;
   Group *young = youngest ? &u->g->group.at[youngest - 1] : 0;
-  if (young && young->class != LOOP_auto && direct && joins(young, &g, true)) into = youngest;
-  for (uint32_t i = 0; i < reads->n && !into; i++) {                   // a sibling: the same loops over the same operand
+  if (young && !u->apart && young->class != LOOP_auto && direct && joins(young, &g, true)) into = youngest;
+  for (uint32_t i = 0; i < reads->n && !into && !u->apart; i++) {      // a sibling: the same loops over the same operand
     if (!val_type(u->f, reads->at[i])->ndim) continue;
     const uint64_t *at = map_get(&u->recent, loops_key(u, &g, reads->at[i]));
     if (!at || *at < youngest || (*at == youngest && !direct)) continue;
@@ -319,9 +320,9 @@ static Stored stored_as(const Fuse *u, ValId v) {
   return val_type(u->f, v)->ndim ? STORED_temp : STORED_small;
 }
 
-Groups *fuse(Module *m, const Fn *f, Arena *a) {
+Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   Groups *g = NEW(a, Groups);
-  Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a}, *u = &fuse_state;
+  Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a, .apart = apart}, *u = &fuse_state;
   uint32_t n = f->val.n;
   *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n), .returned = NEW_N(a, bool, n),
                 .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n)};

@@ -58,7 +58,7 @@ typedef struct {
   int64_t temp_bytes, small_count;
 } Groups;
 
-Groups *fuse(Module *m, const Fn *f, Arena *a);
+Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);     // apart: every value in memory and every op its own kernel
 void memory_plan(Groups *g);
 // What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
 // of all values without dims, 8 bytes each, seen as an array of t.

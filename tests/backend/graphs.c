@@ -56,7 +56,7 @@ static bool check(Test *t, RandomGraph o, bool simplify) {
   if ((simplify && !pass_simplify(m)) || !pass_select(m) || (simplify && !pass_simplify(m))) return wrong(t, "a pass fails");
   if (!ir_verify(m, "select")) return wrong(t, "does not verify");
   const Kernel *const *kernels;
-  Plan *p = emit(m, "random", &kernels);
+  Plan *p = emit(m, (EmitOptions){.model = "random", .apart = t->seed % 5 == 4, .kernels = &kernels});
   Text file;
   text_init(&file, t->a);
   plan_write(p, &file);
