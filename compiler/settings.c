@@ -1,5 +1,6 @@
 // settings.c -- what precision, parallel and train say: known paths, kinds, callees and arguments (settings.def).
 #include "compiler/program.h"
+#include "runtime/schedule.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,21 @@ static void complete_call(Program *p, Setting *call) {
 
 static int by_path(const void *a, const void *b) { return strcmp(((const Setting *)a)->path, ((const Setting *)b)->path); }
 
+// as the runtime will make it, so that what it would refuse is refused here
+static void check_schedule(Program *p) {
+  const Module *m = p->module;
+  const Setting *s = setting_find(m, "train.schedule");
+  ScheduleArg *arg = NEW_N(p->arena, ScheduleArg, s->narg + 1);
+  for (uint32_t i = 0; i < s->narg; i++)
+    arg[i] = (ScheduleArg){s->arg[i].path, s->arg[i].num, s->arg[i].kind == SET_word ? s->arg[i].word : 0};
+  Schedule made;
+  Text why;
+  text_init(&why, p->arena);
+  double lr = setting_num(m, "train.optimizer.lr", 0), steps = setting_num(m, "train.steps", 1);
+  if (s->kind != SET_call || !(lr >= 0 && lr <= 1e300) || !(steps >= 0 && steps <= 0x1p53)) return; // told elsewhere
+  if (!schedule_make(&made, s->word, arg, s->narg, lr, (int64_t)steps, &why)) diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
+}
+
 void settings_complete(Program *p) {
   Module *m = p->module;
   for (size_t i = 0; i < COUNT(rows); i++) {
@@ -201,4 +217,5 @@ void settings_complete(Program *p) {
   for (uint32_t i = 0; i < m->set.n; i++)
     if (m->set.at[i].kind == SET_call) complete_call(p, &m->set.at[i]);
   if (m->set.n) qsort(m->set.at, m->set.n, sizeof *m->set.at, by_path);
+  if (!p->diag->errors) check_schedule(p);
 }
