@@ -2,6 +2,7 @@
 #include "compiler/interp.h"
 #include "compiler/program.h"
 #include "passes/emit.h"
+#include "passes/group.h"
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include "runtime/options.h"
@@ -14,7 +15,7 @@ typedef struct {
   Words say;                                 // -D, --preset, --set, --mesh, --map, --no-map, --parallel, in order
   const char *skip;
   const char *after, *fn;                    // dump, explain
-  bool dot, unfold, params;
+  bool dot, unfold, params, steps;
   int64_t layer;
   const char *output, *device;               // compile
   bool no_objects, no_fuse;
@@ -39,6 +40,7 @@ static const Option dump_rows[] = {
   OPTION(Settings, dot, 0, "dot", 0, "graphviz text instead of IR"),
   OPTION(Settings, unfold, 0, "unfold", 0, "with --dot: every layer, not one for all"),
   OPTION(Settings, layer, 0, "layer", "N", "with --dot: only layer N (from 0)"),
+  OPTION(Settings, steps, 0, "steps", 0, "the steps of each function: kernels and products, what they make, why it is stored"),
   OPTION(Settings, params, 0, "params", 0, "the parameters: names, dims, checkpoint tensors, decay"),
 };
 static const Option explain_rows[] = {
@@ -166,11 +168,17 @@ static void print_params(Text *t, const Module *m) {
   }
 }
 
+static void print_steps(Text *t, Module *m, const Fn *only) {
+  for (FnId i = 1; i < m->fn.n; i++)
+    if (!m->fn.at[i]->is_body && (!only || only == m->fn.at[i])) steps_print(t, fuse(m, m->fn.at[i], m->arena, false));
+}
+
 static Status run_dump(Arena *a, const char *path, const Settings *s) {
   Module *m;
   Pass upto;
   Text t;
-  TRY(after_pass(s->after, PASS_none, &upto));
+  TRY(after_pass(s->after, s->steps ? PASS_select : PASS_none, &upto));
+  if (s->steps && upto != PASS_select) return fail(EXIT_USAGE, "--steps are those after the last pass");
   TRY(build(a, path, s, upto, &m));
   text_init(&t, a);
   const Fn *f = s->fn ? fn_find(m, intern(m->in, s->fn)) : 0;
@@ -180,7 +188,8 @@ static Status run_dump(Arena *a, const char *path, const Settings *s) {
     Str near = nearest(s->fn, names.at, names.n);
     return fail(EXIT_USAGE, "no function '%s'%s%s%s", s->fn, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
-  if (s->params) print_params(&t, m);
+  if (s->steps) print_steps(&t, m, f);
+  else if (s->params) print_params(&t, m);
   else if (s->dot) ir_dot_print(&t, m, (DotOptions){.fn = s->fn, .layer = (int)MIN(s->layer, INT32_MAX - 1), .unfold = s->unfold});
   else if (f) ir_print_fn(&t, f);
   else ir_print(&t, m);

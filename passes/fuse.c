@@ -11,7 +11,7 @@
 #include "passes/group.h"
 #include <string.h>
 
-enum { OPS_AGAIN = 100, OPS_MOST = 400, LOADS_MOST = 24, ROOTS_MOST = 12, READS_MOST = 40 };
+enum { OPS_AGAIN = 100, OPS_MOST = 400, LOADS_MOST = 24, ROOTS_MOST = 12, READS_MOST = 40, DEPTH_MOST = 200 };
 #define MANY UINT32_MAX
 
 typedef struct {
@@ -19,10 +19,10 @@ typedef struct {
   const Fn *f;
   Module *m;
   Arena *a;
-  bool     *stored;
-  bool     *operand;                         // by value: a product reads it from memory
+  uint8_t  *stored;                          // by value: StoredWhy, or 0
   uint32_t *reach;                           // by value: the one stored value (or 2^31 + parameter) it ends in, or MANY
-  uint16_t *loads, *ops;                     // by value, to compute it from what is stored
+  ValId    *source;                          // by value: the one stored value of about its size that making it loads, or MANY
+  uint16_t *loads, *ops, *depth;             // by value, to compute it from what is stored
   uint32_t *uses;
   bool apart;
   Map recent;                                // loops and a shared operand -> 1 + youngest group
@@ -47,20 +47,20 @@ static void required(Fuse *u) {
   const Fn *f = u->f;
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
-    if (always_stored(n->op)) u->stored[n->out] = true;
+    if (always_stored(n->op)) u->stored[n->out] = WHY_made;
     if (n->op == OP_dot) {
       PlanGemm gemm;
       ValId base[2];
       int64_t at[2];
       if (!product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), &gemm, base, at))
         bug("fuse: the product at line %u cannot be addressed", n->loc.line);
-      for (int k = 0; k < 2; k++) u->stored[base[k]] = u->operand[base[k]] = true;
+      for (int k = 0; k < 2; k++) u->stored[base[k]] = WHY_operand;
     }
   }
-  for (uint32_t i = 0; i < f->ret.n; i++) u->stored[f->ret.at[i]] = true;
-  for (uint32_t i = 0; i < f->arg.n; i++) u->stored[f->arg.at[i]] = true;
+  for (uint32_t i = 0; i < f->ret.n; i++) u->stored[f->ret.at[i]] = WHY_returned;
+  for (uint32_t i = 0; i < f->arg.n; i++) u->stored[f->arg.at[i]] = WHY_given;
   for (NodeId i = 1; i < f->node.n; i++)
-    if (fn_node(f, i)->op == OP_read) u->stored[fn_node(f, i)->out] = true;
+    if (fn_node(f, i)->op == OP_read) u->stored[fn_node(f, i)->out] = WHY_given;
 }
 
 static bool never_stored(const Node *n) { return is_leaf(n) || op_is_view(n->op) || n->op == OP_const; }
@@ -97,28 +97,36 @@ static void decide(Fuse *u) {
   const Fn *f = u->f;
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
-    uint32_t loads = 0, ops = weight(n->op);
+    uint32_t loads = 0, ops = weight(n->op), depth = 0;
+    ValId source = 0;
     for (uint32_t k = 0; k < n->nin; k++) {
       ValId v = node_in(f, n)[k];
       const Node *d = def(u, v);
-      if (n->nout && d && !u->stored[v] && !never_stored(d) && broadcast_dear(u, v, n->out)) u->stored[v] = true;
+      if (n->nout && d && !u->stored[v] && !never_stored(d) && broadcast_dear(u, v, n->out)) u->stored[v] = WHY_small;
       bool big = n->nout && val_type(f, v)->ndim && 4 * type_count(u->m, val_type(f, v)) >= type_count(u->m, val_type(f, n->out));
       loads += u->stored[v] ? big : u->loads[v];
+      ValId from = !big ? 0 : u->stored[v] ? v : u->source[v];
+      source = !from || from == source ? source : !source ? from : MANY;
       ops += u->stored[v] ? 0 : u->ops[v];
+      if (!u->stored[v]) depth = MAX(depth, u->depth[v] + 1u);
     }
     if (n->op == OP_stack) ops *= 2;
     for (uint32_t k = 0; k < n->nout; k++) {
       ValId v = n->out + k;
-      u->loads[v] = (uint16_t)MIN(loads, 1000u), u->ops[v] = (uint16_t)MIN(ops, 10000u);
-      bool again = u->reach[v] == MANY && (loads >= 2 || ops > OPS_AGAIN);
-      if (!never_stored(n) && (again || u->apart || loads > LOADS_MOST || ops > OPS_MOST)) u->stored[v] = true;
+      u->source[v] = source, u->loads[v] = (uint16_t)MIN(loads, 1000u), u->ops[v] = (uint16_t)MIN(ops, 10000u), u->depth[v] = (uint16_t)depth;
+      if (u->stored[v] || is_leaf(n)) continue;
+      if (depth > DEPTH_MOST) u->stored[v] = WHY_large;
+      else if (never_stored(n)) continue;
+      else if (u->apart) u->stored[v] = WHY_apart;
+      else if (u->reach[v] == MANY && (source == MANY || ops > OPS_AGAIN)) u->stored[v] = WHY_shared;
+      else if (loads > LOADS_MOST || ops > OPS_MOST) u->stored[v] = WHY_large;
     }
   }
 }
 
 // Twice: what the first round stores ends the reach of what it is made from.
 static void worth_storing(Fuse *u) {
-  bool *needed = NEW_N(u->a, bool, u->f->val.n);
+  uint8_t *needed = NEW_N(u->a, uint8_t, u->f->val.n);
   memcpy(needed, u->stored, u->f->val.n * sizeof *needed);
   for (int round = 0; round < 2; round++) {
     find_reach(u);
@@ -129,15 +137,15 @@ static void worth_storing(Fuse *u) {
 
 // ---- what a step reads ----------------------------------------------------------------------------------------------
 typedef VEC(ValId) Reads;
-typedef struct { Reads *reads; bool *seen, *bent; bool *bent_seen; } Walk; // bent: reached through a view, gather or shift
+// By value, the number of the last walk that met it; bent: through a view, gather or shift.
+typedef struct { Reads *reads; uint32_t walk, *straight, *bent; } Walk;
 
 static void reads_of(Fuse *u, ValId v, bool bent, Walk *w) {           // the stored values that computing v loads
-  bool *seen = bent ? w->bent_seen : w->seen;
-  if (seen[v]) return;
-  seen[v] = true;
+  uint32_t *met = bent ? w->bent : w->straight;
+  if (met[v] == w->walk) return;
+  met[v] = w->walk;
   if (u->stored[v]) {
-    if (!w->seen[v] || !w->bent_seen[v]) vec_push(u->a, w->reads, v);
-    if (bent) w->bent[v] = true;
+    if (w->straight[v] != w->walk || w->bent[v] != w->walk) vec_push(u->a, w->reads, v);
     return;
   }
   const Node *n = def(u, v);
@@ -232,7 +240,8 @@ static uint64_t loops_key(const Fuse *u, const Group *g, ValId shared) {
 
 static uint32_t made_by(const Fuse *u, ValId v) { return u->g->group_of[v]; }
 
-static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads, const bool *bent) {
+static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w) {
+  const Reads *reads = w->reads;
   const Node *n = fn_node(u->f, id);
   Group g = {.node = id};
   loops_of(u, n, &g);
@@ -242,7 +251,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads,
   bool direct = true;
   for (uint32_t i = 0; i < reads->n; i++) youngest = MAX(youngest, made_by(u, reads->at[i]));
   for (uint32_t i = 0; i < reads->n; i++)
-    if (made_by(u, reads->at[i]) == youngest && bent[reads->at[i]]) direct = false;
+    if (made_by(u, reads->at[i]) == youngest && w->bent[reads->at[i]] == w->walk) direct = false;
   Group *young = youngest ? &u->g->group.at[youngest - 1] : 0;
   if (young && !u->apart && young->class != LOOP_auto && direct && joins(young, &g, true)) into = youngest;
   for (uint32_t i = 0; i < reads->n && !into && !u->apart; i++) {      // a sibling: the same loops over the same operand
@@ -251,7 +260,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads,
     if (!at || *at < youngest || (*at == youngest && !direct)) continue;
     bool depends = false, crooked = false;
     for (uint32_t k = 0; k < reads->n; k++)
-      if (made_by(u, reads->at[k]) == *at) depends = true, crooked |= bent[reads->at[k]];
+      if (made_by(u, reads->at[k]) == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
   if (into) {
@@ -272,15 +281,13 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, Reads *reads,
 
 static void place_kernel(Fuse *u, NodeId id, Root root, ValId value, Walk *w) {
   const Node *n = fn_node(u->f, id);
-  w->reads->n = 0;
+  w->reads->n = 0, w->walk++;
   if (is_sink(n->op)) reads_of(u, node_in(u->f, n)[0], false, w);
   else {
     bool bends = (op_is_view(n->op) && n->op != OP_expand) || n->op == OP_gather || n->op == OP_shift || n->op == OP_stack || n->op == OP_unslice || n->op == OP_scatter;
     for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends, w);
   }
-  place_root(u, id, root, value, w->reads, w->bent);
-  // forget the walk: only what it touched
-  memset(w->seen, 0, u->f->val.n), memset(w->bent_seen, 0, u->f->val.n), memset(w->bent, 0, u->f->val.n);
+  place_root(u, id, root, value, w);
 }
 
 static void place_product(Fuse *u, NodeId id) {
@@ -326,8 +333,8 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   uint32_t n = f->val.n;
   *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n), .returned = NEW_N(a, bool, n),
                 .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n)};
-  u->stored = NEW_N(a, bool, n), u->operand = NEW_N(a, bool, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
-  u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n);
+  u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
+  u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n), u->depth = NEW_N(a, uint16_t, n);
   map_init(&u->recent, a);
   NodeId *sink = NEW_N(a, NodeId, n);        // by value: the write or accumulate that is its only use
   required(u);
@@ -343,7 +350,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   for (NodeId i = 1; i < f->node.n; i++)
     if (fn_node(f, i)->op == OP_read) read[fn_node(f, i)->attr.var] = true;
   Reads reads = {0};
-  Walk w = {.reads = &reads, .seen = NEW_N(a, bool, n), .bent = NEW_N(a, bool, n), .bent_seen = NEW_N(a, bool, n)};
+  Walk w = {.reads = &reads, .straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n)};
   for (int late = 0; late < 2; late++)                                 // writes of what is read come when all has been read
     for (NodeId i = 1; i < f->node.n; i++) {
       const Node *node = fn_node(f, i);

@@ -24,6 +24,23 @@ ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *
 bool op_is_view(Op op);
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
+// Why a value lies in memory.
+#define STORED_WHYS(X) \
+  X(nothing,  "") \
+  X(given,    "an input or a variable") \
+  X(operand,  "a product reads it") \
+  X(made,     "a product, a reduction or a scatter makes it") \
+  X(returned, "the function returns it") \
+  X(shared,   "several steps use it, and making it again would cost more than storing it") \
+  X(small,    "it is small beside what uses it, and dear") \
+  X(large,    "the expression behind it is large") \
+  X(apart,    "nothing is fused")
+typedef enum {
+#define X(word, text) WHY_##word,
+  STORED_WHYS(X)
+#undef X
+} StoredWhy;
+
 typedef enum { STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot } Stored; // small: no dims; slot: of the scalar block
 
 typedef struct {                             // something a kernel computes and keeps
@@ -48,7 +65,7 @@ typedef struct {
   Module *m;
   const Fn *f;
   Arena *arena;
-  uint8_t  *stored;                          // by value: Stored
+  uint8_t  *stored, *why;                    // by value: Stored, StoredWhy
   uint32_t *group_of;                        // by value: 1 + group that computes it, 0: none (arguments, reads, values inside)
   bool     *returned;                        // by value: it lies where the function's result is kept
   bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
@@ -70,5 +87,6 @@ uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-
 // x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in
 // memory, at[]: offsets in them, in elements. False: no such call can address them.
 bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]);
+void    steps_print(Text *t, const Groups *g);                         // the steps, what each reads and makes, and why that is stored
 uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits
 #endif

@@ -1,0 +1,43 @@
+// steps.c -- prints what fuse made of a function: its steps in order, what each reads and makes, and why that is stored.
+#include "passes/group.h"
+
+static const char *const why_text[] = {
+#define X(word, text) text,
+  STORED_WHYS(X)
+#undef X
+};
+
+static void put_dims(Text *t, const Module *m, const DimId *d, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) text_printf(t, "%s%s", i ? ", " : "", dim_of(m, d[i])->name);
+}
+
+static void put_made(Text *t, const Groups *g, ValId v, VarId var, bool accumulate) {
+  if (var) text_printf(t, "    %s @%s\n", accumulate ? "adds to" : "writes", g->m->var.at[var].name);
+  if (!v || g->moved[v]) return;
+  const char *name = g->f->val.at[v].name;
+  text_printf(t, "    makes %%%u%s%s ", v, name ? " " : "", name ? name : "");
+  ir_print_type(t, g->m, g->f->val.at[v].type);
+  text_printf(t, ": %s\n", why_text[g->why[v]]);
+}
+
+void steps_print(Text *t, const Groups *g) {
+  static const char *const class[LOOP_COUNT] = {"product", "map", "row", "col", "scatter"};
+  text_printf(t, "%s: %u steps\n", g->f->name, g->group.n);
+  for (uint32_t i = 0; i < g->group.n; i++) {
+    const Group *x = &g->group.at[i];
+    const Node *n = fn_node(g->f, x->node);
+    text_printf(t, "  %u %s", i + 1, class[x->class]);
+    if (x->class != LOOP_auto) {
+      text_puts(t, " over [");
+      put_dims(t, g->m, x->p, x->np);
+      text_puts(t, "]");
+      if (x->nr) text_puts(t, " reduces ["), put_dims(t, g->m, x->r, x->nr), text_puts(t, "]");
+    }
+    text_printf(t, " ; %s%s%s\n", span_text(g->m->diag, t->arena, n->loc), *n->path ? " in " : "", n->path);
+    for (uint32_t k = 0; k < x->root.n; k++) {
+      const Root *r = &x->root.at[k];
+      put_made(t, g, g->group_of[r->v] == i + 1 ? r->v : 0, r->var, r->accumulate);
+    }
+    if (x->class == LOOP_auto) put_made(t, g, n->out, x->var, x->accumulate);
+  }
+}
