@@ -262,6 +262,7 @@ static size_t distance(const char *a, const char *b, size_t limit) {
 
 Str nearest(const char *word, const Str *words, size_t n) {
   size_t best = MAX(strlen(word) / 3, (size_t)1) + 1;
+  best = MIN(best, strlen(word));                                 // of a single letter nothing would be left
   Str found = 0;
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(word, words[i], best - 1);
