@@ -125,12 +125,8 @@ Status training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*befor
 // ---- checkpoints --------------------------------------------------------------------------------------------------
 // a parameter as an array without padding
 static Status pieces_of(const Training *t, const Var *param, DType dtype, Storage *s, Pieces *p) {
-  const Type *type = &t->m->type.at[param->type];
-  *s = (Storage){.name = param->name, .dtype = dtype, .ndim = type->ndim};
-  for (int i = 0; i < type->ndim; i++) {
-    const Dim *d = dim_of(t->m, type->dim[i]);
-    s->dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->extent, .axis = param->axis[i]};
-  }
+  *s = var_storage(t->m, param);
+  s->dtype = dtype;
   const char *why = storage_pieces(t->arena, s, p);
   return why ? fail(EXIT_COMPILE, "%s", why) : EXIT_OK;
 }

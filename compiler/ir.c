@@ -55,6 +55,16 @@ static uint32_t find(const Map *by_name, Str name) {
 }
 
 DimId dim_find(const Module *m, Str name) { return find(&m->dim_by_name, name); }
+Storage var_storage(const Module *m, const Var *param) {
+  const Type *t = &m->type.at[param->type];
+  Storage s = {.name = param->name, .dtype = t->dtype, .ndim = t->ndim};
+  for (int i = 0; i < t->ndim; i++) {
+    const Dim *d = dim_of(m, t->dim[i]);
+    s.dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->extent, .axis = param->axis[i]};
+  }
+  return s;
+}
+
 VarId var_find(const Module *m, Str name) { return find(&m->var_by_name, name); }
 
 DimId dim_add(Module *m, Dim d) {

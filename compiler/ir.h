@@ -8,6 +8,7 @@
 #include "runtime/base.h"
 #include "runtime/diag.h"
 #include "runtime/dtype.h"
+#include "runtime/tensors.h"
 
 typedef uint32_t DimId, TypeId, ValId, NodeId, FnId, VarId;       // index into a table; 0: none
 enum { MAX_DIMS = 8, MAX_AXES = 8, MAX_SPLIT = 4 };
@@ -178,6 +179,7 @@ TypeId  type_intern(Module *m, Type t);
 TypeId  type_make(Module *m, DType dtype, const DimId *dims, uint32_t n);          // whole on every rank
 VarId   var_add(Module *m, Var v);                                // name must be new
 VarId   var_find(const Module *m, Str name);
+Storage var_storage(const Module *m, const Var *param);           // whole, without padding: as checkpoints have it
 Fn     *fn_create(Module *m, Str name);                           // appended; name must be new (fn_replace to exchange)
 Fn     *fn_find(const Module *m, Str name);
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name

@@ -1,6 +1,5 @@
 // lower_model.c -- the model as functions of a module: inputs, outputs, the objective, decay groups.
 #include "compiler/lower.h"
-#include <fnmatch.h>
 #include <string.h>
 
 static VarId scalar(Lower *l, const char *name, DType dtype, const char *why) {
@@ -20,23 +19,30 @@ static void scalars(Lower *l) {
 // ---- one elaboration ------------------------------------------------------------------------------------------------
 typedef struct { Fn *fn; ValId *out; } Elaborated;                     // out[i]: the i-th output
 
+// A type whose dims are all named.
+static bool plain_type(Lower *l, const Ast *formal, const Ast *t, const char *what, const char *example) {
+  if (t->kind != N_type) return lower_error(l, formal->span, "MT0267", "%s has a type: %s: %s", what, formal->text, example), false;
+  for (uint32_t k = 0; k < t->kid[0]->n; k++)
+    if (t->kid[0]->kid[k]->kind != N_name) return lower_error(l, t->kid[0]->kid[k]->span, "MT0267", "%s names its dims, without * and ?", what), false;
+  return true;
+}
+
 static bool input_types(Lower *l, Frame *f) {
+  bool ok = true;
   const Ast *formals = f->def->ast->kid[0];
   for (uint32_t i = 0; i < formals->n; i++) {
     const Ast *fm = formals->kid[i], *t = fm->kid[0];
     DimId dim[MAX_DIMS];
     uint32_t n = 0;
-    if (t->kind != N_type) { lower_error(l, fm->span, "MT0267", "an input has a type: %s: i32[batch, seq]", fm->text); return false; }
-    for (uint32_t k = 0; k < t->kid[0]->n; k++)
-      if (t->kid[0]->kid[k]->kind != N_name) { lower_error(l, t->span, "MT0267", "an input's type names its dims, without * and ?"); return false; }
-    if (!dims_eval(l, t->kid[0], dim, &n)) return false;
+    if (!plain_type(l, fm, t, "an input", "i32[batch, seq]") || !dims_eval(l, t->kid[0], dim, &n)) { ok = false; continue; }
     TypeId type = type_make(l->m, dtype_find(t->text), dim, n);
-    if (type_bytes(l->m, &l->m->type.at[type]) < 0 || type_count(l->m, &l->m->type.at[type]) < 0) { lower_error(l, fm->span, "MT0306", "%s has more than 2^62 entries", fm->text); return false; }
-    if (map_get(&f->val_by_name, key_of(fm->text))) { lower_error(l, fm->span, "MT0224", "input '%s' is named twice", fm->text); return false; }
-    vec_push(l->a, &f->val, (Named){.name = fm->text, .val = {.tensor = true, .v = ir_arg(l->fn, type, fm->text)}});
-    map_put(&f->val_by_name, key_of(fm->text), f->val.n);
+    const Type *made = &l->m->type.at[type];
+    bool small = type_bytes(l->m, made) >= 0 && type_count(l->m, made) >= 0;
+    if (!small) lower_error(l, fm->span, "MT0306", "%s has more than 2^62 entries", fm->text);
+    ok &= small;
+    named_add(l, f, fm->text, (Val){.tensor = true, .v = ir_arg(l->fn, type, fm->text)}, fm->span);
   }
-  return true;
+  return ok;
 }
 
 static ValId output(Lower *l, Frame *f, const Ast *o) {                // as declared: dtype, and its storage order
@@ -47,20 +53,21 @@ static ValId output(Lower *l, Frame *f, const Ast *o) {                // as dec
   if (val_is_error(v)) return 0;
   DimId dim[MAX_DIMS];
   uint32_t n = 0;
-  if (t->kind != N_type) { lower_error(l, o->span, "MT0267", "an output has a type: %s: f32[]", o->text); return 0; }
-  for (uint32_t k = 0; k < t->kid[0]->n; k++)
-    if (t->kid[0]->kid[k]->kind != N_name) { lower_error(l, t->span, "MT0267", "an output's type names its dims, without * and ?"); return 0; }
-  if (!dims_eval(l, t->kid[0], dim, &n)) return 0;
+  if (!plain_type(l, o, t, "an output", "f32[]") || !dims_eval(l, t->kid[0], dim, &n)) return 0;
   DType dtype = dtype_find(t->text);
+  Span at_value = f->val.at[*at - 1].at;
+  if (!v.tensor && (n || !number_fits(v.number, dtype))) {
+    lower_error(l, at_value, "MT0217", "output %s is %s[%s], and it is given %s", o->text, t->text, dims_show(l, dim, n), val_show(l, v));
+    if (n && number_fits(v.number, dtype)) lower_note(l, "write expand[%s](%s)", dims_show(l, dim, n), val_show(l, v));
+    return 0;
+  }
   if (!v.tensor) v = to_dtype(l, v, dtype, o->span);
   Type have = *val_shape(l, v);
   bool same = have.ndim == n;
   for (uint32_t k = 0; same && k < n; k++) same = type_pos(&have, dim[k]) >= 0;
-  if (!same) { lower_error(l, o->span, "MT0208", "output %s is [%s], it was given %s", o->text, dims_show(l, dim, n), val_show(l, v)); return 0; }
-  if (type_is_float(&have) != dtype_is_float(dtype) || (have.dtype == DT_bool) != (dtype == DT_bool)) {
-    lower_error(l, o->span, "MT0217", "output %s is %s, it was given %s", o->text, t->text, val_show(l, v));
-    return 0;
-  }
+  if (!same) lower_error(l, at_value, "MT0208", "output %s is [%s], and it is given %s", o->text, dims_show(l, dim, n), val_show(l, v));
+  else if (strcmp(dtype_class(have.dtype), dtype_class(dtype))) lower_error(l, at_value, "MT0217", "output %s is %s, and it is given %s", o->text, t->text, val_show(l, v)), same = false;
+  if (!same) return lower_note_at(l, o->span, "the header"), 0;
   bool ordered = have.dtype == dtype;
   for (uint32_t k = 0; k < n; k++) ordered &= have.dim[k] == dim[k];
   if (ordered) return v.v;
@@ -69,11 +76,11 @@ static ValId output(Lower *l, Frame *f, const Ast *o) {                // as dec
   return ir_add_typed(&b, OP_cast, &v.v, 1, (Attr){0}, &type, 1, 0);
 }
 
-static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
+static bool elaborate_in(Lower *l, Str name, bool training, Elaborated *e) {
   const Def *def = l->p->model;
   const Ast *outs = def->ast->kid[1];
   Frame frame = {.def = def, .scope = def->scope, .path = "", .flt = DT_float, .why = "model"};
-  map_init(&frame.dim_by_name, l->a), map_init(&frame.val_by_name, l->a);
+  map_init(&frame.dim_by_name, l->a), map_init(&frame.val_by_name, l->a), map_init(&frame.ended, l->a);
   map_init(&l->declared, l->a), map_init(&l->random, l->a);
   l->den.n = l->stepmean.n = l->declared_at.n = 0;
   l->training = training, l->frame = &frame, l->layer = 0;
@@ -82,11 +89,20 @@ static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
   Vals returned = {0};
   if (!input_types(l, &frame)) return false;
   stmts_run(l, def->ast->kid[2], &returned);
-  if (returned.n) lower_error(l, def->ast->span, "MT0268", "a model assigns its outputs by name and does not return");
+  if (frame.returned) lower_error(l, frame.returned->span, "MT0268", "a model assigns its outputs by name and does not return");
   if (l->p->diag->errors) return false;
+  frame.dim.n = 0;                                                     // the header does not see the body's dims
+  map_init(&frame.dim_by_name, l->a);
   e->out = NEW_N(l->a, ValId, outs->n + 1);
   for (uint32_t i = 0; i < outs->n; i++) e->out[i] = output(l, &frame, outs->kid[i]);
   return !l->p->diag->errors;
+}
+
+static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
+  bool ok = elaborate_in(l, name, training, e);
+  lower_finish(l);
+  l->frame = 0;
+  return ok;
 }
 
 // ---- the objective --------------------------------------------------------------------------------------------------
@@ -113,6 +129,21 @@ static uint8_t *step_classes(Lower *l, const Fn *f) {
   return c;
 }
 
+static void mixed_output(Lower *l, const Output *o) {
+  lower_error(l, o->loc, "MT0324", "output %s mixes a stepmean with what is none", o->name);
+  lower_note(l, "a stepmean is one mean over the step, the rest is averaged over microbatches: make them two outputs");
+  lower_note(l, "and add them in train { minimize = … }");
+}
+
+static void no_output(Lower *l, const Term *t, const Str *names, uint32_t n) {
+  Text list;
+  text_init(&list, l->a);
+  for (uint32_t i = 0; i < n; i++) text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+  lower_error(l, t->loc.line ? t->loc : l->p->model->ast->span, "MT0322", "minimize: '%s' is no output; outputs are %s", t->name, n ? list.s : "none");
+  lower_suggest(l, t->name, names, n);
+  if (!t->loc.line) lower_note(l, "the objective is the output 'loss', or what is said in train { minimize = … }");
+}
+
 static void outputs(Lower *l, const Elaborated *e) {
   Program *p = l->p;
   const Ast *outs = p->model->ast->kid[1];
@@ -126,7 +157,7 @@ static void outputs(Lower *l, const Elaborated *e) {
     for (uint32_t k = 0; k < p->minimize.n; k++)
       if (p->minimize.at[k].name == o.name) o.coef = p->minimize.at[k].coef;
     if (c[e->out[i]] == STEP_mixed)
-      diag_error(p->diag, o.loc, "MT0324", "output %s mixes a stepmean with what is no stepmean; make them two outputs and add them in train.minimize", o.name);
+      mixed_output(l, &o);
     vec_push(l->a, &l->m->output, o);
   }
   for (uint32_t k = 0; k < p->minimize.n; k++) {
@@ -135,14 +166,8 @@ static void outputs(Lower *l, const Elaborated *e) {
     for (uint32_t i = 0; i < names.n; i++) found |= names.at[i] == t->name;
     for (uint32_t i = 0; i < l->m->output.n; i++) scalar_output |= l->m->output.at[i].name == t->name;
     if (scalar_output) continue;
-    if (found) diag_error(p->diag, t->loc, "MT0322", "minimize: '%s' is no scalar float", t->name);
-    else {
-      Text list;
-      text_init(&list, l->a);
-      for (uint32_t i = 0; i < names.n; i++) text_printf(&list, "%s%s", i ? ", " : "", names.at[i]);
-      diag_error(p->diag, t->loc.line ? t->loc : p->model->ast->span, "MT0322", "minimize: '%s' is no output; outputs are %s", t->name, names.n ? list.s : "none");
-      word_suggest(p->diag, t->name, names.at, names.n);
-    }
+    if (found) lower_error(l, t->loc.line ? t->loc : p->model->ast->span, "MT0322", "minimize: '%s' is no float without dims", t->name);
+    else no_output(l, t, names.at, names.n);
   }
 }
 
@@ -164,19 +189,38 @@ static void make_forward(Lower *l, const Elaborated *e, Str name) {
   for (uint32_t i = 0; i < n; i++) ir_return(f, got[i], names[i]);
 }
 
-static bool make_prologue(Lower *l, const Elaborated *e) {
-  Program *p = l->p;
-  ValId *pick = NEW_N(l->a, ValId, l->den.n + 1), *got = NEW_N(l->a, ValId, l->den.n + 1);
-  for (uint32_t i = 0; i < l->den.n; i++) pick[i] = l->den.at[i].count;
-  Fn *f = fn_slice(l->m, e->fn, pick, l->den.n, intern(p->in, "prologue"), got);
-  for (NodeId i = 1; i < f->node.n; i++) {
+// A node that v needs and that a stepmean's condition must not have: a parameter or random number; 0: there is none.
+static NodeId not_of_inputs(Lower *l, const Fn *f, ValId v) {
+  bool *need = NEW_N(l->a, bool, f->val.n);
+  need[v] = true;
+  for (NodeId i = f->node.n; --i;) {
     const Node *n = fn_node(f, i);
-    if (n->op != OP_read && n->op != OP_random) continue;
-    diag_error(p->diag, n->loc, "MT0323", "the condition of a stepmean depends on inputs only; this is a %s", n->op == OP_read ? "parameter" : "random number");
+    bool any = false;
+    for (uint32_t k = 0; k < n->nout; k++) any |= need[n->out + k];
+    if (any && (n->op == OP_random || (n->op == OP_read && l->m->var.at[n->attr.var].kind == VAR_param))) return i;
+    for (uint32_t k = 0; any && k < n->nin; k++) need[node_in(f, n)[k]] = true;
+  }
+  return 0;
+}
+
+static bool conditions_ok(Lower *l, const Elaborated *e) {
+  for (uint32_t i = 0; i < l->den.n; i++) {
+    NodeId bad = not_of_inputs(l, e->fn, l->den.at[i].count);
+    if (!bad) continue;
+    const Node *n = fn_node(e->fn, bad);
+    lower_error(l, l->den.at[i].loc, "MT0323", "'where' of stepmean depends on inputs only, and here on %s",
+                n->op == OP_read ? arena_printf(l->a, "the parameter %s", l->m->var.at[n->attr.var].name) : "random numbers");
+    lower_note(l, "its denominator is counted before the step begins");
     return false;
   }
-  for (uint32_t i = 0; i < l->den.n; i++) accumulate(f, l->den.at[i].var, got[i], l->den.at[i].loc, "lower: denominator of a stepmean");
   return true;
+}
+
+static void make_prologue(Lower *l, const Elaborated *e) {
+  ValId *pick = NEW_N(l->a, ValId, l->den.n + 1), *got = NEW_N(l->a, ValId, l->den.n + 1);
+  for (uint32_t i = 0; i < l->den.n; i++) pick[i] = l->den.at[i].count;
+  Fn *f = fn_slice(l->m, e->fn, pick, l->den.n, intern(l->p->in, "prologue"), got);
+  for (uint32_t i = 0; i < l->den.n; i++) accumulate(f, l->den.at[i].var, got[i], l->den.at[i].loc, "lower: denominator of a stepmean");
 }
 
 static void make_eval(Lower *l, const Elaborated *e) {
@@ -203,37 +247,100 @@ static void make_eval(Lower *l, const Elaborated *e) {
 }
 
 // ---- decay --------------------------------------------------------------------------------------------------------
-static void decay_groups(Program *p) {
-  for (int decays = 0; decays < 2; decays++) {
-    uint32_t n = decays ? p->decay.n : p->no_decay.n;
-    for (uint32_t i = 0; i < n; i++) {
+static bool matches(const char *pattern, const char *name) {          // '*' is any part
+  const char *star = 0, *from = 0;
+  while (*name) {
+    if (*pattern == '*') star = pattern++, from = name;
+    else if (*pattern == *name) pattern++, name++;
+    else if (star) pattern = star + 1, name = ++from;
+    else return false;
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
+// The parameter's path, or one of its tensors, is meant.
+static bool param_matches(const char *pattern, const Var *v, const Pieces *tensors) {
+  bool hit = matches(pattern, v->name);
+  for (uint32_t i = 0; i < tensors->n && !hit; i++) hit = matches(pattern, tensors->at[i].name);
+  return hit;
+}
+
+static void decay_groups(Lower *l, const Pieces *tensors) {
+  Program *p = l->p;
+  for (int decays = 0; decays < 2; decays++)
+    for (uint32_t i = 0; i < (decays ? p->decay.n : p->no_decay.n); i++) {
       Str pattern = decays ? p->decay.at[i] : p->no_decay.at[i];
       bool hit = false;
-      for (VarId v = 1; v < p->module->var.n; v++) {
-        Var *var = &p->module->var.at[v];
-        if (var->kind == VAR_param && !fnmatch(pattern, var->name, 0)) var->decay = decays, hit = true;
+      for (VarId v = 1; v < l->m->var.n; v++) {
+        Var *var = &l->m->var.at[v];
+        if (var->kind == VAR_param && param_matches(pattern, var, &tensors[v])) var->decay = decays, hit = true;
       }
-      if (!hit) diag_error(p->diag, decays ? p->decay_at : p->no_decay_at, "MT0321", "%s = \"%s\" matches no parameter", decays ? "decay" : "no_decay", pattern);
+      if (hit) continue;
+      lower_error(l, decays ? p->decay_at : p->no_decay_at, "MT0321", "%s = \"%s\" matches no parameter", decays ? "decay" : "no_decay", pattern);
+      lower_note(l, "a pattern matches a whole path, with * for any part; mtc dump --params lists them");
+    }
+}
+
+// ---- checkpoint names -----------------------------------------------------------------------------------------------
+// The tensors of each parameter with holes in its name; two of one name are an error.
+static Pieces *tensors_of(Lower *l) {
+  Pieces *all = NEW_N(l->a, Pieces, l->m->var.n);
+  bool holes = false;
+  Map owner;
+  map_init(&owner, l->a);
+  for (VarId v = 1; v < l->m->var.n; v++) holes |= strchr(l->m->var.at[v].name, '{') != 0;
+  for (VarId v = 1; v < l->m->var.n && holes; v++) {
+    const Var *var = &l->m->var.at[v];
+    if (var->kind != VAR_param) continue;
+    Storage s = var_storage(l->m, var);
+    const char *why = storage_pieces(l->a, &s, &all[v]);
+    if (why) lower_error(l, var->loc, "MT0269", "%s", why);
+    for (uint32_t i = 0; i < all[v].n; i++) {
+      Str name = intern(l->p->in, all[v].at[i].name);
+      const uint64_t *was = map_get(&owner, key_of(name));
+      map_put(&owner, key_of(name), v);
+      if (!was) continue;
+      lower_error(l, var->loc, "MT0262", "two parameters are called %s", name);
+      lower_note_at(l, l->m->var.at[*was].loc, "the first; give the calls different 'as'");
+      break;
     }
   }
+  return all;
+}
+
+// ---- rules of the command line --------------------------------------------------------------------------------------
+static void check_said_rules(Lower *l) {
+  const Program *p = l->p;
+  bool *used = NEW_N(l->a, bool, l->m->dim.n + 1);
+  for (TypeId t = 1; t < l->m->type.n; t++)
+    for (int i = 0; i < l->m->type.at[t].ndim; i++) used[l->m->type.at[t].dim[i]] = true;
+  for (uint32_t i = 0; i < p->said_map.n; i++)
+    for (uint32_t k = 0; k < p->said_map.at[i]->kid[0]->n; k++) {
+      const Ast *name = p->said_map.at[i]->kid[0]->kid[k];
+      const uint64_t *d = name->kind == N_name ? map_get(&p->user.dim_by_name, key_of(name->text)) : 0;
+      if (d && !used[*d]) lower_error(l, name->span, "MT0318", "no value of the model has the dim '%s'", name->text);
+    }
 }
 
 Module *lower(Program *p) {
   Lower state = {.p = p, .m = p->module, .a = p->arena}, *l = &state;
-  map_init(&l->body, l->a);
-  scalars(l);
   Elaborated train, eval;
+  map_init(&l->body, l->a), map_init(&l->reported, l->a);
+  scalars(l);
   if (!elaborate(l, intern(p->in, "train"), true, &train)) return 0;
   outputs(l, &train);
-  if (p->diag->errors) return 0;
+  if (!conditions_ok(l, &train) || p->diag->errors) return lower_finish(l), (Module *)0;
   for (uint32_t i = 0; i < l->m->output.n; i++)
     scalar(l, arena_printf(l->a, "$out.%s", l->m->output.at[i].name), DT_f64, "an output of the step");
   make_forward(l, &train, intern(p->in, "forward"));
-  if (!make_prologue(l, &train)) return 0;
+  make_prologue(l, &train);
   if (!elaborate(l, intern(p->in, "infer"), false, &eval)) return 0;
   make_eval(l, &eval);
   fn_remove(l->m, train.fn);
   fn_remove(l->m, eval.fn);
-  decay_groups(p);
+  decay_groups(l, tensors_of(l));
+  check_said_rules(l);
+  lower_finish(l);
   return p->diag->errors ? 0 : l->m;
 }

@@ -15,12 +15,22 @@ typedef struct { Str name; const Ast *ast; Scope *scope; DType keep; } Def;  // 
 typedef enum { NUM_error, NUM_number, NUM_bool, NUM_string } NumberKind;
 typedef struct { NumberKind kind; double num; Str str; } Number;       // a value known at compile time
 
-typedef struct { Str name; Number value; Span loc; const char *from; } Config; // from: "-D", "--preset", or 0: as written
+typedef enum { STATE_new, STATE_busy, STATE_done } State;              // of what is worked out when it is first asked for
+typedef struct {
+  Str name;
+  Number value;                              // when state is done
+  Span loc;
+  const char *from;                          // "-D", "preset demo", or 0: as written
+  const Ast *ast;                            // the value's expression, after overrides
+  State state;
+} Config;
+
+typedef struct { const Ast *ast; State state; DimId id; } DimItem;     // a dim of the user's text
 
 struct Scope {                               // one for the prelude, one for the user's files
-  VEC(Def) def;       Map def_by_name;       // Str -> index + 1
-  VEC(Config) config; Map config_by_name;
-  Map dim_by_name;                           // Str -> DimId
+  VEC(Def) def;       Map def_by_name;       // Str -> index
+  VEC(Config) config; Map config_by_name;    // Str -> index
+  Map dim_by_name;                           // Str -> DimId; the user's: when Program.dims_known
   Scope *up;                                 // where functions are looked up next: the prelude, or 0
 };
 
@@ -35,7 +45,11 @@ typedef struct {
   VEC(Term) minimize;
   VEC(Str) no_decay, decay;                  // patterns of parameter names
   Span no_decay_at, decay_at;
+  VEC(const Ast *) said_map;                 // the rules that --map added: their dims must have a use
   int64_t micro_batch, global_batch;
+  VEC(DimItem) dim; Map dim_item;            // Str -> index into dim
+  bool dims_known;                           // extents may be asked for: settings and mesh are complete
+  uint32_t depth;                            // of configs and dims that need others
 } Program;
 
 // Reads path ("-": standard input) and what it imports; applies the overrides. 0 after errors (printed).
@@ -47,14 +61,22 @@ void setting_apply(Program *p, Str path, const Ast *set);
 void settings_complete(Program *p);
 
 // Folding of what is known at compile time (expr.c); the operator's and function's words as in the language.
+typedef struct { Arena *arena; const char *code, *why; } Fold;         // why: what is wrong with the operands, or 0
 Number number_of(double v);
 Number bool_of(bool v);
-Number fold_unary(Diag *d, Span at, Str op, Number a);
-Number fold_binary(Diag *d, Span at, Str op, Number a, Number b);
-bool   fold_call(Diag *d, Span at, Str fn, const Number *arg, uint32_t n, Number *out); // false: no such function of numbers
+Number fold_unary(Fold *f, Str op, Number a);
+Number fold_binary(Fold *f, Str op, Number a, Number b);
+bool   fold_call(Fold *f, Str fn, const Number *arg, uint32_t n, Number *out); // false: no such function of numbers
 const char *number_text(Arena *a, Number n);
+const Number *number_predefined(const char *name);                     // pi, inf, training; 0 for other names
 Number number_eval(Program *p, const Scope *scope, const Ast *e);      // reports what is no number
 void   word_suggest(Diag *d, const char *word, const Str *words, size_t n); // "did you mean 'x'?" when one is near
+
+// Configs and dims (declare.c), worked out in whatever order they are needed.
+Number config_value(Program *p, Config *c);
+DimId  dim_value(Program *p, Str name);                                // a dim of the user's text; 0: there is none, or an error
+const char *dim_configs(Program *p, DimId d);                          // "ctx and maxpos": those that its extent comes from
+void   values_explain(Program *p, const Ast *e, Text *t);              // "hidden is 770 (-D), nheads is 12 (m.mt:8:3)"
 
 // The program as a module: variables, functions forward prologue eval logits, bodies of composites. 0 after errors.
 Module *lower(Program *p);

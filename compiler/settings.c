@@ -1,24 +1,25 @@
 // settings.c -- what precision, parallel and train say: known paths, kinds, callees and arguments (settings.def).
 #include "compiler/program.h"
 #include "runtime/schedule.h"
+#include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { KIND_SETTING_num, KIND_SETTING_word, KIND_SETTING_flag, KIND_SETTING_call, KIND_SETTING_list, KIND_SETTING_expr } SettingRow;
-
-typedef struct { const char *path; SettingRow kind; const char *otherwise; } Row;
-typedef struct { const char *path, *callee, *arg; double otherwise; } CallRow;
+typedef enum { ROW_whole, ROW_num, ROW_word, ROW_flag, ROW_call, ROW_list, ROW_expr, ROW_names } RowKind;
+typedef struct { const char *path; RowKind kind; const char *otherwise; double least, most; const char *words; } Row;
+typedef struct { const char *path, *callee, *arg; RowKind kind; double otherwise; const char *words; } CallRow;
 
 static const Row rows[] = {
-#define SETTING(path, kind, otherwise, doc) {path, KIND_SETTING_##kind, otherwise},
-#define CALL(path, callee, arg, otherwise, doc)
+#define SETTING(path, kind, otherwise, least, most, words, doc) {path, ROW_##kind, otherwise, least, most, words},
+#define CALL(path, callee, arg, kind, otherwise, words, doc)
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
 };
 static const CallRow calls[] = {
-#define SETTING(path, kind, otherwise, doc)
-#define CALL(path, callee, arg, otherwise, doc) {path, callee, arg, otherwise},
+#define SETTING(path, kind, otherwise, least, most, words, doc)
+#define CALL(path, callee, arg, kind, otherwise, words, doc) {path, callee, arg, ROW_##kind, otherwise, words},
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
@@ -30,37 +31,56 @@ static const Row *row_of(const char *path) {
   return 0;
 }
 
-static bool callee_known(const char *path, const char *callee) {
+static const CallRow *call_row(const char *path, const char *callee, const char *arg) { // arg 0: the callee's first row
   for (size_t i = 0; i < COUNT(calls); i++)
-    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].callee, callee)) return true;
-  return false;
+    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].callee, callee) && (!arg || !strcmp(calls[i].arg, arg))) return &calls[i];
+  return 0;
 }
 
-static bool arg_known(const char *path, const char *callee, const char *arg) {
-  for (size_t i = 0; i < COUNT(calls); i++)
-    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].callee, callee) && !strcmp(calls[i].arg, arg)) return true;
-  return false;
+typedef VEC(Str) Names;
+static const char *names_listed(Program *p, const Names *names) {
+  Text t;
+  text_init(&t, p->arena);
+  text_puts(&t, "");
+  for (uint32_t i = 0; i < names->n; i++) text_printf(&t, "%s%s", i ? ", " : "", names->at[i]);
+  return t.s;
+}
+
+static Names words_of(Program *p, const char *words) {                 // "a b c"
+  Names names = {0};
+  for (size_t n; (n = strcspn(words, " ")); words += n, words += strspn(words, " ")) vec_push(p->arena, &names, intern_n(p->in, words, n));
+  return names;
 }
 
 // ---- values -------------------------------------------------------------------------------------------------------
-static Setting value_of(Program *p, Str path, const Ast *e) {
+static Setting value_of(Program *p, Str path, const Ast *e, bool call);
+
+static void call_arguments(Program *p, Setting *v, const Ast *e) {
+  const Ast *args = e->kid[2];
+  v->arg = NEW_N(p->arena, Setting, args->n + 1);
+  for (uint32_t i = 0; i < args->n; i++) {
+    const Ast *a = args->kid[i];
+    if (a->kind != N_arg) continue;
+    if (*a->text && setting_arg(v, a->text)) diag_error(p->diag, a->span, "MT0224", "'%s' is given twice", a->text);
+    else v->arg[v->narg++] = value_of(p, a->text, a->kid[0], false);
+  }
+}
+
+// call: a call is a callee with arguments, else it is computed
+static Setting value_of(Program *p, Str path, const Ast *e, bool call) {
   Setting v = {.path = path, .loc = e->span};
-  bool config = e->kind == N_name && map_get(&p->user.config_by_name, key_of(e->text));
+  bool config = e->kind == N_name && (map_get(&p->user.config_by_name, key_of(e->text)) || number_predefined(e->text));
   if (e->kind == N_name && !config) {
     bool on = !strcmp(e->text, "on");
     if (on || !strcmp(e->text, "off")) v.kind = SET_bool, v.num = on;
     else v.kind = SET_word, v.word = e->text;
   } else if (e->kind == N_dtype || e->kind == N_str) {
     v.kind = SET_word, v.word = e->text;
-  } else if (e->kind == N_call && row_of(path) && row_of(path)->kind == KIND_SETTING_call) {
+  } else if (e->kind == N_call && call && (e->kid[0]->n || e->kid[1]->n || e->kid[3]->kind == N_as)) {
+    diag_error(p->diag, e->span, "MT0331", "%s is written %s(…), without brackets and 'as'", path, e->text);
+  } else if (e->kind == N_call && call) {
     v.kind = SET_call, v.word = e->text;
-    const Ast *args = e->kid[2];
-    v.arg = NEW_N(p->arena, Setting, args->n + 1);
-    for (uint32_t i = 0; i < args->n; i++) {
-      Str name = args->kid[i]->text;
-      if (*name && setting_arg(&v, name)) diag_error(p->diag, args->kid[i]->span, "MT0224", "'%s' is given twice", name);
-      else v.arg[v.narg++] = value_of(p, name, args->kid[i]->kid[0]);
-    }
+    call_arguments(p, &v, e);
   } else {
     Number n = number_eval(p, &p->user, e);
     v.kind = n.kind == NUM_bool ? SET_bool : n.kind == NUM_string ? SET_word : SET_num;
@@ -73,99 +93,149 @@ static const char *value_text(Program *p, const Setting *v) {
   return v->kind == SET_num ? number_text(p->arena, number_of(v->num)) : v->kind == SET_bool ? (v->num != 0 ? "on" : "off") : v->word;
 }
 
-static void check_call(Program *p, Setting *v) {
+static void word_check(Program *p, const Setting *v, const char *path, const char *words) {
+  Names known = words_of(p, words);
+  for (uint32_t i = 0; i < known.n; i++)
+    if (v->kind == SET_word && !strcmp(known.at[i], v->word)) return;
+  diag_error(p->diag, v->loc, "MT0331", "%s is one of %s; got %s", path, names_listed(p, &known), value_text(p, v));
+  if (v->kind == SET_word) word_suggest(p->diag, v->word, known.at, known.n);
+}
+
+static void number_check(Program *p, const Setting *v, const Row *row) {
+  bool whole = row->kind == ROW_whole;
+  if (v->kind != SET_num) diag_error(p->diag, v->loc, "MT0331", "%s is a number, got %s", row->path, value_text(p, v));
+  else if (whole && v->num != floor(v->num)) diag_error(p->diag, v->loc, "MT0335", "%s is a whole number, got %s", row->path, value_text(p, v));
+  else if (!(v->num >= row->least)) diag_error(p->diag, v->loc, "MT0335", "%s is at least %s, got %s", row->path, number_text(p->arena, number_of(row->least)), value_text(p, v));
+  else if (v->num > row->most) diag_error(p->diag, v->loc, "MT0335", "%s is at most %s, got %s", row->path, number_text(p->arena, number_of(row->most)), value_text(p, v));
+}
+
+// ---- calls --------------------------------------------------------------------------------------------------------
+static void argument_check(Program *p, const Setting *v, const Setting *arg) {
+  const CallRow *row = call_row(v->path, v->word, arg->path);
+  if (!row) {
+    Names args = {0};
+    for (size_t i = 0; i < COUNT(calls); i++)
+      if (!strcmp(calls[i].path, v->path) && !strcmp(calls[i].callee, v->word) && isalpha((unsigned char)*calls[i].arg)) vec_push(p->arena, &args, calls[i].arg);
+    if (!args.n) diag_error(p->diag, arg->loc, "MT0333", "%s takes no arguments by name", v->word);
+    else if (*arg->path) diag_error(p->diag, arg->loc, "MT0333", "%s has no argument '%s'; there are %s", v->word, arg->path, names_listed(p, &args));
+    else diag_error(p->diag, arg->loc, "MT0333", "%s wants its arguments by name, such as %s = …", v->word, args.at[0]);
+    if (*arg->path) word_suggest(p->diag, arg->path, args.at, args.n);
+    return;
+  }
+  const char *name = *row->arg ? row->arg : v->word;
+  bool flag = arg->kind == SET_bool || (arg->kind == SET_num && (arg->num == 0 || arg->num == 1));
+  if (row->kind == ROW_flag && !flag) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is on or off, got %s", name, v->path, value_text(p, arg));
+  else if (row->kind == ROW_flag) return;
+  else if (row->kind == ROW_num && arg->kind != SET_num) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a number, got %s", name, v->path, value_text(p, arg));
+  else if (row->kind != ROW_num && arg->kind != SET_word) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a word, got %s", name, v->path, value_text(p, arg));
+  else if (*row->words) word_check(p, arg, arena_printf(p->arena, "%s.%s", v->path, name), row->words);
+}
+
+static void no_callee(Program *p, const Setting *v) {
+  Names names = {0};
+  for (size_t i = 0; i < COUNT(calls); i++)
+    if (!strcmp(calls[i].path, v->path) && (!i || strcmp(calls[i - 1].callee, calls[i].callee))) vec_push(p->arena, &names, calls[i].callee);
+  diag_error(p->diag, v->loc, "MT0332", "%s: there is no '%s'; there are %s", v->path, v->word, names_listed(p, &names));
+  word_suggest(p->diag, v->word, names.at, names.n);
+}
+
+static void call_check(Program *p, Setting *v, const Row *row) {
   if (v->kind == SET_word) v->kind = SET_call;                         // a bare word is a call without arguments
-  if (v->kind == SET_num && !strcmp(v->path, "precision.loss_scale")) return;
-  if (v->kind != SET_call) {
-    diag_error(p->diag, v->loc, "MT0331", "%s is one of a few words, got %s", v->path, value_text(p, v));
-    return;
-  }
-  VEC(Str) names = {0};
-  if (!callee_known(v->path, v->word)) {
-    Text list;
-    text_init(&list, p->arena);
-    for (size_t i = 0; i < COUNT(calls); i++)
-      if (!strcmp(calls[i].path, v->path) && (!i || strcmp(calls[i - 1].callee, calls[i].callee))) {
-        vec_push(p->arena, &names, calls[i].callee);
-        text_printf(&list, "%s%s", list.n ? ", " : "", calls[i].callee);
-      }
-    diag_error(p->diag, v->loc, "MT0332", "%s: there is no '%s'; there are %s", v->path, v->word, list.s);
-    word_suggest(p->diag, v->word, names.at, names.n);
-    return;
-  }
+  if (v->kind == SET_num && *row->words) { number_check(p, v, row); return; }
+  if (v->kind != SET_call) { diag_error(p->diag, v->loc, "MT0331", "%s is a word, with arguments or without, got %s", v->path, value_text(p, v)); return; }
+  if (!call_row(v->path, v->word, 0)) { no_callee(p, v); return; }
+  uint32_t plain = 0;
   for (uint32_t k = 0; k < v->narg; k++) {
-    if (arg_known(v->path, v->word, v->arg[k].path)) continue;
-    VEC(Str) args = {0};
-    for (size_t i = 0; i < COUNT(calls); i++)
-      if (!strcmp(calls[i].path, v->path) && !strcmp(calls[i].callee, v->word)) vec_push(p->arena, &args, calls[i].arg);
-    if (*v->arg[k].path) diag_error(p->diag, v->arg[k].loc, "MT0333", "%s has no argument '%s'", v->word, v->arg[k].path);
-    else diag_error(p->diag, v->arg[k].loc, "MT0333", "%s wants its arguments by name, such as %s = …", v->word, args.n ? args.at[0] : "x");
-    word_suggest(p->diag, v->arg[k].path, args.at, args.n);
+    const CallRow *a = call_row(v->path, v->word, "");
+    plain += !*v->arg[k].path;
+    if (a && a->kind != ROW_names && plain > 1 && !*v->arg[k].path) diag_error(p->diag, v->arg[k].loc, "MT0333", "%s takes one argument", v->word);
+    else argument_check(p, v, &v->arg[k]);
   }
 }
 
-// one argument of a call that is already set: train.optimizer.lr
+// One argument of a call that is already set: train.optimizer.lr. False: the path is none of that kind.
 static bool set_argument(Program *p, Str path, const Ast *value) {
   Module *m = p->module;
   const char *dot = strrchr(path, '.');
   if (!dot || dot == strchr(path, '.')) return false;
   Str parent = intern_n(p->in, path, (size_t)(dot - path)), arg = intern(p->in, dot + 1);
   const Row *row = row_of(parent);
-  if (!row || row->kind != KIND_SETTING_call) return false;
-  if (!setting_find(m, parent)) vec_push(p->arena, &m->set, (Setting){.path = parent, .kind = SET_call, .word = intern(p->in, row->otherwise), .loc = value->span});
+  if (!row || row->kind != ROW_call) return false;
+  if (!setting_find(m, parent)) {
+    if (!*row->otherwise) { diag_error(p->diag, value->span, "MT0333", "%s is not set, so it has no argument '%s'", parent, arg); return true; }
+    vec_push(p->arena, &m->set, (Setting){.path = parent, .kind = SET_call, .word = intern(p->in, row->otherwise), .loc = value->span});
+  }
   for (uint32_t i = 0; i < m->set.n; i++) {
     Setting *call = &m->set.at[i];
     if (call->path != parent) continue;
-    Setting v = value_of(p, arg, value), *old = (Setting *)setting_arg(call, arg);
-    if (old) *old = v;
-    else {
-      Setting *more = NEW_N(p->arena, Setting, call->narg + 1);
-      if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
-      more[call->narg++] = v, call->arg = more;
-    }
-    check_call(p, call);
+    if (call->kind != SET_call) { diag_error(p->diag, value->span, "MT0333", "%s is %s and has no argument '%s'", parent, value_text(p, call), arg); return true; }
+    Setting v = value_of(p, arg, value, false), *old = (Setting *)(uintptr_t)setting_arg(call, arg);
+    Setting *more = NEW_N(p->arena, Setting, call->narg + 1);          // the old ones may be shared
+    if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
+    if (old) more[old - call->arg] = v;
+    else more[call->narg++] = v;
+    call->arg = more;
+    argument_check(p, call, &v);
   }
   return true;
 }
 
-static Str bare(Str path) { return strchr(path, '.') ? strchr(path, '.') + 1 : path; }
+// ---- applying -----------------------------------------------------------------------------------------------------
+static void no_setting(Program *p, Str path, Span at) {
+  Names names = {0};
+  for (size_t i = 0; i < COUNT(rows); i++) vec_push(p->arena, &names, rows[i].path);
+  for (size_t i = 0; i < COUNT(calls); i++)
+    if (*calls[i].arg) vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
+  diag_error(p->diag, at, "MT0330", "no setting '%s'", path);
+  if (nearest(path, names.at, names.n)) { word_suggest(p->diag, path, names.at, names.n); return; }
+  size_t block = strcspn(path, ".") + 1;                               // none is near: those of the block
+  Names here = {0};
+  for (size_t i = 0; i < COUNT(rows); i++)
+    if (!strncmp(rows[i].path, path, block)) vec_push(p->arena, &here, rows[i].path + block);
+  if (here.n) diag_note(p->diag, "%.*s has %s", (int)block - 1, path, names_listed(p, &here));
+  else diag_note(p->diag, "settings begin with precision, parallel or train");
+}
+
+static void apply_list(Program *p, Str path, const Ast *set) {        // replaces what was said before
+  bool no = !strcmp(path, "train.no_decay");
+  const Ast *values = set->kid[0];
+  if (no) p->no_decay.n = 0, p->no_decay_at = set->span;
+  else p->decay.n = 0, p->decay_at = set->span;
+  for (uint32_t i = 0; i < values->n; i++) {
+    if (values->kid[i]->kind != N_str) diag_error(p->diag, values->kid[i]->span, "MT0331", "%s wants patterns in quotes, such as \"*.bias\"", path);
+    else if (no) vec_push(p->arena, &p->no_decay, values->kid[i]->text);
+    else vec_push(p->arena, &p->decay, values->kid[i]->text);
+  }
+}
+
+static void value_check(Program *p, Setting *v, const Row *row) {
+  switch (row->kind) {
+  case ROW_whole: case ROW_num: number_check(p, v, row); break;
+  case ROW_word: word_check(p, v, row->path, row->words); break;
+  case ROW_call: call_check(p, v, row); break;
+  case ROW_flag:
+    if (v->kind != SET_bool) diag_error(p->diag, v->loc, "MT0331", "%s is on or off, got %s", row->path, value_text(p, v));
+    break;
+  default: break;
+  }
+}
 
 void setting_apply(Program *p, Str path, const Ast *set) {
   Module *m = p->module;
   const Row *row = row_of(path);
   const Ast *values = set->kid[0];
-  if (!values->n) return;
-  if (!row && values->n == 1 && set_argument(p, path, values->kid[0])) return;
-  if (!row) {
-    VEC(Str) names = {0};
-    for (size_t i = 0; i < COUNT(rows); i++) vec_push(p->arena, &names, rows[i].path);
-    diag_error(p->diag, set->span, "MT0330", "no setting '%s'", path);
-    word_suggest(p->diag, path, names.at, names.n);
-    return;
-  }
-  if (row->kind == KIND_SETTING_list) {
-    bool no = !strcmp(bare(path), "no_decay");
-    for (uint32_t i = 0; i < values->n; i++) {
-      if (values->kid[i]->kind != N_str) diag_error(p->diag, values->kid[i]->span, "MT0331", "%s wants patterns in quotes, such as \"*.bias\"", path);
-      else if (no) vec_push(p->arena, &p->no_decay, values->kid[i]->text);
-      else vec_push(p->arena, &p->decay, values->kid[i]->text);
-    }
-    *(no ? &p->no_decay_at : &p->decay_at) = set->span;
-    return;
-  }
-  if (values->n != 1) { diag_error(p->diag, set->span, "MT0331", "%s has one value", path); return; }
-  if (row->kind == KIND_SETTING_expr) { p->objective = values->kid[0]; return; }
   uint32_t errors = p->diag->errors;
-  Setting v = value_of(p, path, values->kid[0]);
-  if (p->diag->errors > errors) return;
-  bool ok = row->kind == KIND_SETTING_num ? v.kind == SET_num : row->kind == KIND_SETTING_word ? v.kind == SET_word
-          : row->kind == KIND_SETTING_flag ? v.kind == SET_bool : true;
-  if (!ok) {
-    diag_error(p->diag, v.loc, "MT0331", "%s is %s, got %s", path, row->kind == KIND_SETTING_num ? "a number" : row->kind == KIND_SETTING_flag ? "on or off" : "a word",
-               value_text(p, &v));
+  if (!values->n) return;
+  if (!row) {
+    if (values->n != 1 || !set_argument(p, path, values->kid[0])) no_setting(p, path, set->span);
     return;
   }
-  if (row->kind == KIND_SETTING_call) check_call(p, &v);
+  if (row->kind == ROW_list) { apply_list(p, path, set); return; }
+  if (values->n != 1) { diag_error(p->diag, set->span, "MT0331", "%s has one value", path); return; }
+  if (row->kind == ROW_expr) { p->objective = values->kid[0]; return; }
+  Setting v = value_of(p, path, values->kid[0], row->kind == ROW_call);
+  if (p->diag->errors == errors) value_check(p, &v, row);
+  if (p->diag->errors > errors) return;
   for (uint32_t i = 0; i < m->set.n; i++)
     if (m->set.at[i].path == path) { m->set.at[i] = v; return; }
   vec_push(p->arena, &m->set, v);
@@ -175,8 +245,8 @@ void setting_apply(Program *p, Str path, const Ast *set) {
 static void complete_call(Program *p, Setting *call) {
   for (size_t i = 0; i < COUNT(calls); i++) {
     const CallRow *c = &calls[i];
-    if (strcmp(c->path, call->path) || strcmp(c->callee, call->word) || !*c->arg || setting_arg(call, c->arg)) continue;
-    if (!strcmp(c->arg, "cut") || !strcmp(c->arg, "style")) continue;  // words: their readers know what is meant without
+    if (strcmp(c->path, call->path) || strcmp(c->callee, call->word) || !isalpha((unsigned char)*c->arg) || setting_arg(call, c->arg)) continue;
+    if (c->kind != ROW_num && c->kind != ROW_flag) continue;           // words: their readers know what is meant without
     Setting *more = NEW_N(p->arena, Setting, call->narg + 1);
     if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
     more[call->narg++] = (Setting){.path = intern(p->in, c->arg), .kind = SET_num, .num = c->otherwise, .loc = call->loc};
@@ -196,23 +266,32 @@ static void check_schedule(Program *p) {
   Schedule made;
   Text why;
   text_init(&why, p->arena);
-  double lr = setting_num(m, "train.optimizer.lr", 0), steps = setting_num(m, "train.steps", 1);
-  if (s->kind != SET_call || !(lr >= 0 && lr <= 1e300) || !(steps >= 0 && steps <= 0x1p53)) return; // told elsewhere
-  if (!schedule_make(&made, s->word, arg, s->narg, lr, (int64_t)steps, &why)) diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
+  double lr = setting_num(m, "train.optimizer.lr", 0);
+  if (!(lr >= 0 && lr <= 1e300)) return;                               // told elsewhere
+  int64_t steps = (int64_t)setting_num(m, "train.steps", 1);
+  if (!schedule_make(&made, s->word, arg, s->narg, lr, steps, &why)) diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
+}
+
+static Setting default_of(Program *p, const Row *r) {
+  Str word = intern(p->in, r->otherwise);
+  Setting v = {.path = intern(p->in, r->path)};
+  switch (r->kind) {
+  case ROW_call: v.kind = SET_call, v.word = word; break;
+  case ROW_word: v.kind = SET_word, v.word = word; break;
+  case ROW_flag: v.kind = SET_bool, v.num = !strcmp(word, "on"); break;
+  default:
+    v.kind = SET_num;
+    if (sscanf(word, "%lf", &v.num) != 1) bug("settings.def: %s = %s", r->path, word);
+  }
+  return v;
 }
 
 void settings_complete(Program *p) {
   Module *m = p->module;
   for (size_t i = 0; i < COUNT(rows); i++) {
     const Row *r = &rows[i];
-    Str path = intern(p->in, r->path), word = intern(p->in, r->otherwise);
-    Setting v = {.path = path, .word = word};
-    if (!*word || setting_find(m, path) || r->kind == KIND_SETTING_list || r->kind == KIND_SETTING_expr) continue;
-    v.kind = r->kind == KIND_SETTING_call ? SET_call : r->kind == KIND_SETTING_word ? SET_word : r->kind == KIND_SETTING_flag ? SET_bool : SET_num;
-    if (v.kind == SET_bool) v.num = !strcmp(word, "on");
-    if (v.kind == SET_num && sscanf(word, "%lf", &v.num) != 1) bug("settings.def: %s = %s", path, word);
-    if (v.kind == SET_num || v.kind == SET_bool) v.word = 0;
-    vec_push(p->arena, &m->set, v);
+    if (!*r->otherwise || r->kind == ROW_list || r->kind == ROW_expr || setting_find(m, r->path)) continue;
+    vec_push(p->arena, &m->set, default_of(p, r));
   }
   for (uint32_t i = 0; i < m->set.n; i++)
     if (m->set.at[i].kind == SET_call) complete_call(p, &m->set.at[i]);
