@@ -149,7 +149,7 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
     if (m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
   Str name = model_name(a, path);
-  Plan *p = emit(m, (EmitOptions){.model = name, .apart = s->no_fuse});
+  Plan *p = emit(m, (EmitOptions){.model = name, .tool = MT_VERSION, .apart = s->no_fuse});
   if (!s->no_objects) TRY(compile_objects(p));
   return plan_save(p, s->output ? s->output : arena_printf(a, "%s.plan", name));
 }

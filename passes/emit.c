@@ -35,10 +35,10 @@ static uint32_t line_of(Emit *e, Span at, const char *what) {
 static bool sample_dim(const Module *m, DimId d) { return dim_of(m, dim_of(m, d)->root)->sample; }
 
 // ---- tables -------------------------------------------------------------------------------------------------------------
-static void emit_head(Emit *e, const char *model) {
+static void emit_head(Emit *e, const EmitOptions *o) {
   Plan *p = e->p;
   Module *m = e->m;
-  p->model = plan_str(p, model), p->target = plan_str(p, "cpu"), p->tool = plan_str(p, "mtc");
+  p->model = plan_str(p, o->model), p->target = plan_str(p, "cpu"), p->tool = plan_str(p, o->tool ? o->tool : "?");
   for (uint32_t i = 0; i < m->axis.n; i++) vec_push(p->arena, &p->axis, (PlanAxis){plan_str(p, m->axis.at[i].name), m->axis.at[i].size});
   int64_t batch = 1;
   for (DimId d = 1; d < m->dim.n; d++) {
@@ -301,7 +301,7 @@ Plan *emit(Module *m, EmitOptions o) {
   e->keep = o.kernels != 0, e->apart = o.apart;
   vec_push(e->a, &e->kept, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
-  emit_head(e, o.model);
+  emit_head(e, &o);
   emit_vars(e);
   emit_inputs(e);
   p->data = plan_str(p, takes_text(e) ? "gpt" : "none");

@@ -6,7 +6,7 @@
 #include "runtime/plan.h"
 
 typedef struct {
-  const char *model;                         // the plan's name for it
+  const char *model, *tool;                  // the plan's name for it; the version of the compiler, or 0
   bool apart;                                // nothing is fused: see fuse
   const Kernel *const **kernels;             // 0, or gets the kernels as they were, beside Plan.kernel
 } EmitOptions;
