@@ -151,13 +151,26 @@ static void zero_padding(Interp *it, Local *l, uint32_t rank) {
   }
 }
 
+// dtype_round, fast for what lies between least (the least normal number) and most: to nearest, ties to even, in the bits
+static double round_to(DType t, int mantissa, double least, double most, double v) {
+  uint64_t u, half = (uint64_t)1 << (51 - mantissa);
+  if (!(fabs(v) >= least && fabs(v) < most)) return v == 0 ? v : dtype_round(t, v);
+  memcpy(&u, &v, 8);
+  u += half - 1 + (u >> (52 - mantissa) & 1);
+  u &= ~(2 * half - 1);
+  memcpy(&v, &u, 8);
+  return v;
+}
+
 void local_finish(Interp *it, Local *l, uint32_t rank) {
   if (cells_float(l->type.dtype)) {
     double *x = l->rank[rank];
     if (l->type.dtype == DT_f32)
       for (int64_t i = 0; i < l->count; i++) x[i] = (double)(float)x[i];
-    else if (l->type.dtype == DT_bf16 || l->type.dtype == DT_f16)
-      for (int64_t i = 0; i < l->count; i++) x[i] = dtype_round(l->type.dtype, x[i]);
+    else if (l->type.dtype == DT_bf16)
+      for (int64_t i = 0; i < l->count; i++) x[i] = round_to(DT_bf16, 7, 0x1p-126, 0x1p127, x[i]);
+    else if (l->type.dtype == DT_f16)
+      for (int64_t i = 0; i < l->count; i++) x[i] = round_to(DT_f16, 10, 0x1p-14, 0x1p15, x[i]);
   } else if (l->type.dtype != DT_i64) {
     int64_t *x = l->rank[rank];
     for (int64_t i = 0; i < l->count; i++) x[i] = int_wrap(l->type.dtype, (uint64_t)x[i]);

@@ -300,8 +300,38 @@ static void random_test(void **state) {
   for (uint64_t i = 0; i < 12; i++) assert_true(four[i] == (double)philox_uniform(42, 7, hash, i % 4 * 3 + i / 4));
 }
 
+// values of narrow formats are what storing them would give: ties, subnormals, overflow, NaN
+static void rounding_test(void **state) {
+  (void)state;
+  enum { N = 20000 };
+  for (int k = 0; k < 3; k++) {
+    DType t = (const DType[]){DT_f32, DT_bf16, DT_f16}[k];
+    World w = world("", "n 20000");
+    begin(&w, "f");
+    ValId x = arg(&w, "f64[n]");
+    char *to = arena_printf(w.arena, "%s[n]", dtype_name(t));
+    ir_return(w.b.fn, opt(&w, OP_cast, "", to, &x, 1), "y");
+    double *in = NEW_N(w.arena, double, N), *out = NEW_N(w.arena, double, N);
+    uint64_t h = 5;
+    for (int i = 0; i < N; i++) {
+      h = hash_mix(h, 1);
+      uint64_t keep = i % 3 ? ~(uint64_t)0 << (52 - (i % 12)) : ~(uint64_t)0, bits = h & keep;     // few bits: ties
+      memcpy(&in[i], &bits, 8);
+      if (i % 2) in[i] = ldexp(frexp(in[i], &(int){0}), (int)(h % 60) - 30);
+    }
+    in[0] = NAN, in[1] = INFINITY, in[2] = -0.0, in[3] = 65519.99, in[4] = 65520, in[5] = 0x1.fefp127, in[6] = 0x1p-133;
+    Interp *it = interp_create(w.arena, w.m);
+    assert_true(interp_run(it, w.b.fn, (const double *const[]){in}, &out));
+    for (int i = 0; i < N; i++) {
+      double want = dtype_round(t, in[i]);
+      if (!(out[i] == want || (isnan(out[i]) && isnan(want)))) fail_msg("%s of %a is %a, not %a", dtype_name(t), in[i], out[i], want);
+    }
+    world_end(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(ops_test), cmocka_unit_test(unstack_test), cmocka_unit_test(state_test), cmocka_unit_test(padding_test),
-                                     cmocka_unit_test(random_test)};
+                                     cmocka_unit_test(random_test), cmocka_unit_test(rounding_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
