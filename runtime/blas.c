@@ -75,7 +75,7 @@ static void choose_tiles(Product *p) {
   for (uint32_t i = 0; i < p->nmove; i++) moves *= p->move[i].n;
   for (;;) {                                               // enough tiles to share, none too small to pay
     int64_t m = MIN(tm, g->m), n = MIN(tn, g->n), tiles = ((g->m + tm - 1) / tm) * ((g->n + tn - 1) / tn) * moves;
-    if (tiles >= 16 || 2.0 * (double)m * (double)n * (double)g->k < 8e6 || (m <= TILE_LEAST && n <= TILE_LEAST)) break;
+    if (tiles >= 8 || 2.0 * (double)m * (double)n * (double)g->k < 48e6 || (m <= TILE_LEAST && n <= TILE_LEAST)) break;
     if (m >= n) tm = MAX(m / 2, TILE_LEAST);
     else tn = MAX(n / 2, TILE_LEAST);
   }

@@ -65,7 +65,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
     params += plan_count(p, v->dim, v->ndim, false);
     if (!strstr(formats.s, dtype_name(v->dtype))) text_printf(&formats, "%s%s", formats.n ? ", " : "", dtype_name(v->dtype));
   }
-  fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by mtc %s for %s\n", version, "plan", p->model, p->hash, p->tool, p->target);
+  fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by %s for %s\n", version, "plan", p->model, p->hash, p->tool, p->target);
   fprintf(to, "  %-16s %s in %s\n", "parameters", count_text(a, params), formats.s);
   if (p->cell.n) {
     fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step", count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch,

@@ -101,7 +101,21 @@ Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpan
 }
 
 // ---- the table ----------------------------------------------------------------------------------------------------------
-typedef struct { const PlanIns *in; double seconds, flops, bytes; int64_t runs; } Row;
+typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes; int64_t runs; } Row;
+
+// "h.3.attn" of many layers is one row: "h.*.attn"
+static Str fold_numbers(Arena *a, const char *what) {
+  Text t;
+  text_init(&t, a), text_puts(&t, "");
+  for (const char *p = what; *p;) {
+    size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
+    if (n && digits == n) text_puts(&t, "*");
+    else text_add(&t, p, n);
+    p += n;
+    if (*p) text_add(&t, p++, 1);
+  }
+  return t.s;
+}
 
 static int by_time(const void *x, const void *y) {
   const Row *a = x, *b = y;
@@ -112,18 +126,22 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
   enum { MOST = 40 };
   Arena *a = arena_create();
   VEC(Row) row = {0};
-  Map by;                                                  // op, what, line -> index into row
+  Map by;                                                  // op, what, folded place -> index into row
   double counted = 0;
   map_init(&by, a);
+  Intern *in_a = intern_create(a);
   for (uint32_t f = 1; f < p->fn.n; f++)
     for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) {
       const PlanIns *in = &p->fn.at[f].ins.at[i];
       DevTime t = dev_time(d, f, i);
       if (!t.runs || in->op == PI_record || in->op == PI_wait) continue;
-      uint64_t key = hash_mix(hash_mix((uint64_t)in->op, in->what), in->line), *at = map_get(&by, key);
+      const PlanLine *l = &p->line.at[in->line];
+      Str what = intern(in_a, fold_numbers(a, l->what));
+      uint64_t key = hash_mix(hash_mix(hash_mix((uint64_t)in->op, in->what), key_of(what)), hash_mix(key_of(l->path), (uint64_t)l->line << 32 | l->col));
+      uint64_t *at = map_get(&by, key);
       if (!at) {
         at = map_put(&by, key, row.n);
-        vec_push(a, &row, (Row){.in = in});
+        vec_push(a, &row, (Row){.in = in, .what = what});
       }
       Row *r = &row.at[*at];
       double flops, bytes;
@@ -137,7 +155,7 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
     const Row *r = &row.at[i];
     fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds, 100 * r->seconds / MAX(seconds, 1e-9),
             (long long)r->runs, r->seconds / (double)r->runs * 1e6, r->flops / MAX(r->seconds, 1e-9) * 1e-9,
-            r->bytes / MAX(r->seconds, 1e-9) * 1e-9, op_name[r->in->op], ins_name(p, a, r->in), p->line.at[r->in->line].what, plan_place(p, a, r->in->line));
+            r->bytes / MAX(r->seconds, 1e-9) * 1e-9, op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
   }
   if (row.n > MOST) fprintf(to, "%9s and %u more\n", "", row.n - MOST);
   fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", counted, 100 * counted / MAX(seconds, 1e-9), seconds);

@@ -174,6 +174,11 @@ one = run("byte.plan", "--init", "df", "--sample", "the", "--tokens", "20", "--s
 two = run("byte.plan", "--init", "df", "--sample", "the", "--tokens", "20", "--seed", "5", "--threads", "3").stdout.rsplit("\n\n", 1)[-1]
 assert one == two
 refused("the model's vocabulary has 7 entries", 64, "p.plan", "--sample", "x")
+run(*d, "--split", "800,200,0", "--eval-every", "7", "--steps", "17", "--save", "dck", "--save-every", "5")
+run(*d, "--split", "800,200,0", "--eval-every", "20", "--save", "dck", "--resume", "auto", "--final", "dr", "--log-json", "dlog2", "--keep", "2")
+assert open("dr", "rb").read() == open("df", "rb").read()
+assert [(l["step"], l["loss"], l.get("valid_loss")) for l in log_of("dlog2")] == [(l["step"], l["loss"], l.get("valid_loss")) for l in dlog[17:]]
+refused("was made with other data", 65, *d, "--save", "dck", "--resume", "auto", "--steps", "41")
 
 def stopped(sig, *args):
     proc = subprocess.Popen([MTRUN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -185,5 +190,15 @@ def stopped(sig, *args):
 for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
     code, err = stopped(sig, *d, "--steps", "1000000", "--save", "sig", "--resume", "auto")
     assert code == 75 and "saved: run it again with --resume auto" in err, (code, err)
-steps = sorted(f for f in os.listdir("sig") if re.fullmatch(r"step_\d+", f))
-assert steps, os.listdir("sig")
+assert any(re.fullmatch(r"step_\d+", f) for f in os.listdir("sig")), os.listdir("sig")
+
+proc = subprocess.Popen([MTRUN, *d, "--steps", "1000000", "--save", "usr"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+while "step" not in proc.stdout.readline()[:5]: pass
+proc.send_signal(signal.SIGUSR2)                          # save and go on
+for _ in range(600):
+    if os.path.exists("usr/latest"): break
+    time.sleep(0.1)
+assert os.path.exists("usr/latest") and proc.poll() is None
+proc.send_signal(signal.SIGTERM)
+proc.communicate(timeout=60)
+assert proc.returncode == 75
