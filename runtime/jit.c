@@ -92,7 +92,7 @@ static void find_compiler(Jit *j) {
   static const char *const names[] = {"cc", "gcc", "clang"};
   const char *own = getenv("MT_CC");
   struct stat st;
-  if (own && *own) j->cc = strchr(own, '/') ? realpath(own, 0) ? arena_strndup(j->arena, own, strlen(own)) : 0 : find_program(j->arena, own);
+  if (own && *own) j->cc = strchr(own, '/') ? arena_strndup(j->arena, own, strlen(own)) : find_program(j->arena, own);
   for (size_t i = 0; i < COUNT(names) && !(own && *own) && !j->cc; i++) j->cc = find_program(j->arena, names[i]);
   if (!j->cc) return;
   char real[PATH_MAX];

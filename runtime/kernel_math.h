@@ -1,9 +1,9 @@
 // kernel_math.h -- what generated kernels call. This text opens every generated C file (so: no includes), and the runtime
 // includes it where it needs the same bits.
 //
-// f32 functions are our own: branch-free, only + - * / and integer operations, so that loops over them vectorise and the
-// bits do not depend on the C library, the compiler or the CPU (contraction to fma is off). Errors at most 2 ulp over
-// the whole range, tested. f64 functions are the C library's.
+// f32 functions are our own: branch-free, only + - * /, fma where it is written (elsewhere a * b + c is two roundings) and
+// integer operations, so that loops over them vectorise and the bits do not depend on the C library, the compiler or the
+// CPU. Errors at most 2 ulp over the whole range, tested. f64 functions are the C library's.
 #ifndef MT_KERNEL_MATH_H
 #define MT_KERNEL_MATH_H
 typedef __INT8_TYPE__ int8_t;
@@ -17,6 +17,8 @@ typedef __UINT64_TYPE__ uint64_t;
 #define MT_FN static inline __attribute__((always_inline, unused))
 #define MT_INF_F32 __builtin_inff()
 #define MT_NAN_F32 __builtin_nanf("")
+#define MT_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#define MT_FMA64(a, b, c) __builtin_fma(a, b, c)
 
 MT_FN uint32_t bits_f32(float x) { uint32_t u; __builtin_memcpy(&u, &x, 4); return u; }
 MT_FN float f32_bits(uint32_t u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
@@ -99,17 +101,17 @@ MT_FN float round_f16(float x) { return f32_f16(f16_f32(x)); }
 MT_FN float exp_f32(float x) {                         // 2^n e^r, |r| <= ln 2 / 2
   float c = x < -104.0f ? -104.0f : x;                 // a NaN passes
   c = c > 89.0f ? 89.0f : c;
-  float t = c * 1.44269504f + 0x1.8p23f;               // rounds: the low bits of t are n
+  float t = MT_FMA(c, 1.44269504f, 0x1.8p23f);         // rounds: the low bits of t are n
   float n = t - 0x1.8p23f;
-  float r = c - n * 0.693359375f;
-  r = r - n * -2.12194440e-4f;
+  float r = MT_FMA(n, -0.693359375f, c);
+  r = MT_FMA(n, 2.12194440e-4f, r);
   float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
+  p = MT_FMA(p, r, 1.3981999507e-3f);
+  p = MT_FMA(p, r, 8.3334519073e-3f);
+  p = MT_FMA(p, r, 4.1665795894e-2f);
+  p = MT_FMA(p, r, 1.6666665459e-1f);
+  p = MT_FMA(p, r, 5.0000001201e-1f);
+  p = MT_FMA(p * r, r, r) + 1.0f;
   int32_t i = (int32_t)(bits_f32(t) - 0x4b400000u), h = i >> 1;         // in two factors: n is -150 to 128
   return p * f32_bits((uint32_t)(h + 127) << 23) * f32_bits((uint32_t)(i - h + 127) << 23);
 }
@@ -121,18 +123,18 @@ MT_FN float log_f32(float x) {                         // x = 2^k (1 + f), sqrt(
   int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
   float f = f32_bits(u - ((uint32_t)k << 23)) - 1.0f, e = (float)(k - (tiny ? 23 : 0)), z = f * f;
   float p = 7.0376836292e-2f;
-  p = p * f - 1.1514610310e-1f;
-  p = p * f + 1.1676998740e-1f;
-  p = p * f - 1.2420140846e-1f;
-  p = p * f + 1.4249322787e-1f;
-  p = p * f - 1.6668057665e-1f;
-  p = p * f + 2.0000714765e-1f;
-  p = p * f - 2.4999993993e-1f;
-  p = p * f + 3.3333331174e-1f;
+  p = MT_FMA(p, f, -1.1514610310e-1f);
+  p = MT_FMA(p, f, 1.1676998740e-1f);
+  p = MT_FMA(p, f, -1.2420140846e-1f);
+  p = MT_FMA(p, f, 1.4249322787e-1f);
+  p = MT_FMA(p, f, -1.6668057665e-1f);
+  p = MT_FMA(p, f, 2.0000714765e-1f);
+  p = MT_FMA(p, f, -2.4999993993e-1f);
+  p = MT_FMA(p, f, 3.3333331174e-1f);
   p = p * f * z;
-  p = p + e * -2.12194440e-4f;
-  p = p - 0.5f * z;
-  float r = f + p + e * 0.693359375f;
+  p = MT_FMA(e, -2.12194440e-4f, p);
+  p = MT_FMA(z, -0.5f, p);
+  float r = MT_FMA(e, 0.693359375f, f + p);
   r = x == 0 ? -MT_INF_F32 : r;
   r = x < 0 ? MT_NAN_F32 : r;
   return x == MT_INF_F32 || x != x ? x : r;
@@ -142,31 +144,31 @@ MT_FN float tanh_f32(float x) {
   float a = abs_f32(x), z = x * x;
   float e = exp_f32(-2.0f * a), big = (1.0f - e) / (1.0f + e);
   float p = -5.70498872745e-3f;
-  p = p * z + 2.06390887954e-2f;
-  p = p * z - 5.37397155531e-2f;
-  p = p * z + 1.33314422036e-1f;
-  p = p * z - 3.33332819422e-1f;
-  p = p * z * x + x;
+  p = MT_FMA(p, z, 2.06390887954e-2f);
+  p = MT_FMA(p, z, -5.37397155531e-2f);
+  p = MT_FMA(p, z, 1.33314422036e-1f);
+  p = MT_FMA(p, z, -3.33332819422e-1f);
+  p = MT_FMA(p * z, x, x);
   return a < 0.625f ? p : __builtin_copysignf(big, x);
 }
 
 MT_FN float erf_f32(float x) {
   float a = abs_f32(x) > 4.0f ? 4.0f : abs_f32(x), s = a * a;           // erf(4) is 1
-  float r = -1.72853470e-5f * a + 3.83197126e-4f;
-  float u = -3.88396438e-3f * a + 2.42546219e-2f;
-  r = r * s + u;
-  r = r * a - 1.06777877e-1f;
-  r = r * a - 6.34846687e-1f;
-  r = r * a - 1.28717512e-1f;
-  r = r * a - a;
+  float r = MT_FMA(-1.72853470e-5f, a, 3.83197126e-4f);
+  float u = MT_FMA(-3.88396438e-3f, a, 2.42546219e-2f);
+  r = MT_FMA(r, s, u);
+  r = MT_FMA(r, a, -1.06777877e-1f);
+  r = MT_FMA(r, a, -6.34846687e-1f);
+  r = MT_FMA(r, a, -1.28717512e-1f);
+  r = MT_FMA(r, a, -a);
   float big = 1.0f - exp_f32(r);
   float p = -5.96761703e-4f;
-  p = p * s + 4.99119423e-3f;
-  p = p * s - 2.67681349e-2f;
-  p = p * s + 1.12819925e-1f;
-  p = p * s - 3.76125336e-1f;
-  p = p * s + 1.28379166e-1f;
-  p = p * x + x;
+  p = MT_FMA(p, s, 4.99119423e-3f);
+  p = MT_FMA(p, s, -2.67681349e-2f);
+  p = MT_FMA(p, s, 1.12819925e-1f);
+  p = MT_FMA(p, s, -3.76125336e-1f);
+  p = MT_FMA(p, s, 1.28379166e-1f);
+  p = MT_FMA(p, x, x);
   return a <= 0.921875f ? p : __builtin_copysignf(big, x);
 }
 
@@ -178,10 +180,10 @@ static const uint32_t mt_two_over_pi[24] __attribute__((unused)) = {
   0x34ddc0db, 0xddc0db62, 0xc0db6295, 0xdb629599, 0x6295993c, 0x95993c43, 0x993c4390, 0x3c439041};
 
 MT_FN double reduce_f32(float x, int64_t *q) {
-  double d = (double)x, t = d * 0.63661977236758138 + 0x1.8p52, n = t - 0x1.8p52;
-  double r = d - n * 1.57079632673412561417e+00;       // pi/2 in parts of 33, 33 and 53 bits: exact for |n| < 2^20
-  r = r - n * 6.07710050630396597660e-11;
-  r = r - n * 2.02226624879595063154e-21;
+  double d = (double)x, t = MT_FMA64(d, 0.63661977236758138, 0x1.8p52), n = t - 0x1.8p52;
+  double r = MT_FMA64(n, -1.57079632673412561417e+00, d);              // pi/2 in parts of 33, 33 and 53 bits
+  r = MT_FMA64(n, -6.07710050630396597660e-11, r);
+  r = MT_FMA64(n, -2.02226624879595063154e-21, r);
   int64_t near = (int64_t)bits_f64(t);
   // From 2^20 on: mantissa times the 96 bits of 2/pi that matter (Payne and Hanek; as in ARM's optimized routines).
   uint32_t u = bits_f32(x), m = ((u & 0xffffffu) | 0x800000u) << (u >> 23 & 7u), at = u >> 26 & 15u;
@@ -198,18 +200,18 @@ MT_FN double reduce_f32(float x, int64_t *q) {
 MT_FN float circle_f32(double r, int64_t q) {          // sin(r + q pi/2), |r| <= pi/4
   double z = r * r;
   double s = -2.5052108385441719e-8;
-  s = s * z + 2.7557319223985893e-6;
-  s = s * z - 1.9841269841269841e-4;
-  s = s * z + 8.3333333333333333e-3;
-  s = s * z - 1.6666666666666667e-1;
-  s = s * z * r + r;
+  s = MT_FMA64(s, z, 2.7557319223985893e-6);
+  s = MT_FMA64(s, z, -1.9841269841269841e-4);
+  s = MT_FMA64(s, z, 8.3333333333333333e-3);
+  s = MT_FMA64(s, z, -1.6666666666666667e-1);
+  s = MT_FMA64(s * z, r, r);
   double c = 2.0876756987868099e-9;
-  c = c * z - 2.7557319223985888e-7;
-  c = c * z + 2.4801587301587302e-5;
-  c = c * z - 1.3888888888888889e-3;
-  c = c * z + 4.1666666666666664e-2;
-  c = c * z - 0.5;
-  c = c * z + 1.0;
+  c = MT_FMA64(c, z, -2.7557319223985888e-7);
+  c = MT_FMA64(c, z, 2.4801587301587302e-5);
+  c = MT_FMA64(c, z, -1.3888888888888889e-3);
+  c = MT_FMA64(c, z, 4.1666666666666664e-2);
+  c = MT_FMA64(c, z, -0.5);
+  c = MT_FMA64(c, z, 1.0);
   double y = q & 1 ? c : s;
   return (float)(q & 2 ? -y : y);
 }
@@ -223,32 +225,32 @@ MT_FN float pow_f32(float x, float y) {
   int64_t k = (int64_t)(u - 0x3fe6a09e667f3bcdull) >> 52;
   double m = f64_bits(u - ((uint64_t)k << 52)), s = (m - 1.0) / (m + 1.0), z = s * s;
   double l = 1.0 / 19;                                 // log m = 2 (s + s^3/3 + …), |s| <= 0.1716
-  l = l * z + 1.0 / 17;
-  l = l * z + 1.0 / 15;
-  l = l * z + 1.0 / 13;
-  l = l * z + 1.0 / 11;
-  l = l * z + 1.0 / 9;
-  l = l * z + 1.0 / 7;
-  l = l * z + 1.0 / 5;
-  l = l * z + 1.0 / 3;
-  l = (l * z * s + s) * 2.8853900817779268 + (double)(int32_t)k;
+  l = MT_FMA64(l, z, 1.0 / 17);
+  l = MT_FMA64(l, z, 1.0 / 15);
+  l = MT_FMA64(l, z, 1.0 / 13);
+  l = MT_FMA64(l, z, 1.0 / 11);
+  l = MT_FMA64(l, z, 1.0 / 9);
+  l = MT_FMA64(l, z, 1.0 / 7);
+  l = MT_FMA64(l, z, 1.0 / 5);
+  l = MT_FMA64(l, z, 1.0 / 3);
+  l = MT_FMA64(MT_FMA64(l * z, s, s), 2.8853900817779268, (double)(int32_t)k);
   l = a == 0 ? -(double)MT_INF_F32 : a > 0x1p200 ? (double)MT_INF_F32 : l;
   double e = (double)y * l;
   e = e < -300.0 ? -300.0 : e;                         // a NaN passes
   e = e > 300.0 ? 300.0 : e;
   double t = e + 0x1.8p52, n = t - 0x1.8p52, r = (e - n) * 0.69314718055994531;
   double p = 1.0 / 39916800;
-  p = p * r + 1.0 / 3628800;
-  p = p * r + 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
+  p = MT_FMA64(p, r, 1.0 / 3628800);
+  p = MT_FMA64(p, r, 1.0 / 362880);
+  p = MT_FMA64(p, r, 1.0 / 40320);
+  p = MT_FMA64(p, r, 1.0 / 5040);
+  p = MT_FMA64(p, r, 1.0 / 720);
+  p = MT_FMA64(p, r, 1.0 / 120);
+  p = MT_FMA64(p, r, 1.0 / 24);
+  p = MT_FMA64(p, r, 1.0 / 6);
+  p = MT_FMA64(p, r, 0.5);
+  p = MT_FMA64(p, r, 1.0);
+  p = MT_FMA64(p, r, 1.0);
   float v = (float)(p * f64_bits((bits_f64(t) - 0x4338000000000000ull + 1023) << 52));
   float ya = abs_f32(y), half = ya * 0.5f;
   int32_t whole = ya >= 0x1p23f || floor_f32(ya) == ya, odd = ya < 0x1p24f && whole && floor_f32(half) != half;
