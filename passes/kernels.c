@@ -163,27 +163,29 @@ static uint32_t gen_stack(Gen *c, const Node *n, const Env *env) {
   return x;
 }
 
+// The entry's number: over the entries that exist, row-major in the type's order but the dim of samples first, counted in
+// the step; so no microbatch size changes it.
 static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
   const Type *t = val_type(c->f, n->out);
-  uint32_t step = gen(c, node_in(c->f, n)[0], env), sample = gen(c, node_in(c->f, n)[1], env), index = 0;
-  Pos sum = {0};
-  int64_t walk = 1;
-  for (int i = t->ndim; i--;) {                                        // over the entries that exist, in the dims' order
-    const Pos *p = env_find((Env *)env, t->dim[i]);
-    const Dim *d = dim_of(c->m, t->dim[i]);
-    sum.base += walk * p->base;
-    for (uint32_t r = 0; r < KERNEL_RANGES; r++) sum.coef[r] += walk * p->coef[r];
-    uint32_t more = 0;
-    if (p->index) more = alu(c, ALU_mul, kernel_cast(c->k, DT_i64, p->index), const_i64(c, walk * p->icoef));
-    if (dim_of(c->m, d->root)->sample) {
-      uint32_t s = alu(c, ALU_mul, sample, const_i64(c, walk));
-      more = more ? alu(c, ALU_add, more, s) : s;
-    }
-    if (more) index = index ? alu(c, ALU_add, index, more) : more;
-    walk *= d->extent;
+  uint32_t step = gen(c, node_in(c->f, n)[0], env), sample = gen(c, node_in(c->f, n)[1], env), more = 0;
+  int64_t weight[MAX_DIMS], rows = 1;
+  int batch = -1;
+  for (int i = t->ndim; i--;) {
+    weight[i] = rows;
+    if (dim_of(c->m, t->dim[i])->sample && batch < 0) batch = i;
+    else rows *= dim_of(c->m, t->dim[i])->extent;
   }
-  uint32_t here = kernel_index(c->k, DT_i64, affine(&sum));
-  index = index ? alu(c, ALU_add, here, index) : here;
+  if (batch >= 0) weight[batch] = rows, more = alu(c, ALU_mul, sample, const_i64(c, rows));
+  Pos sum = {0};
+  for (int i = 0; i < t->ndim; i++) {
+    const Pos *p = env_find((Env *)env, t->dim[i]);
+    sum.base += weight[i] * p->base;
+    for (uint32_t r = 0; r < KERNEL_RANGES; r++) sum.coef[r] += weight[i] * p->coef[r];
+    if (!p->index) continue;
+    uint32_t at = alu(c, ALU_mul, kernel_cast(c->k, DT_i64, p->index), const_i64(c, weight[i] * p->icoef));
+    more = more ? alu(c, ALU_add, more, at) : at;
+  }
+  uint32_t here = kernel_index(c->k, DT_i64, affine(&sum)), index = more ? alu(c, ALU_add, here, more) : here;
   return kernel_random(c->k, kernel_scalar(c->k, DT_i64, scalar_slot(c->m, 0)), step, index, path_hash(n->attr.path));
 }
 
