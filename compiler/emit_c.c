@@ -233,13 +233,13 @@ static const char *operand(Emit *e, uint32_t v) {
 static const char *address(Emit *e, const Access *at) {
   Text t;
   text_init(&t, e->a);
-  text_printf(&t, "%lld", (Long)at->base);
   for (uint32_t j = 0; j < e->nest.n; j++) {
     uint32_t r = e->nest.at[j];
-    if (at->stride[r] == 1) text_printf(&t, " + i%u", r);
-    else if (at->stride[r]) text_printf(&t, " + %lldll*i%u", (Long)at->stride[r], r);
+    if (at->stride[r] == 1) text_printf(&t, "%si%u", t.n ? " + " : "", r);
+    else if (at->stride[r]) text_printf(&t, "%s%lldll*i%u", t.n ? " + " : "", (Long)at->stride[r], r);
   }
-  if (at->index) text_printf(&t, " + %lldll*(i64)%s", (Long)at->index_stride, operand(e, at->index));
+  if (at->index) text_printf(&t, "%s%lldll*(i64)%s", t.n ? " + " : "", (Long)at->index_stride, operand(e, at->index));
+  if (at->base || !t.n) text_printf(&t, "%s%lld", t.n ? " + " : "", (Long)at->base);
   return t.s;
 }
 

@@ -124,7 +124,20 @@ uint32_t kernel_const_int(Kernel *k, DType t, int64_t v) {
   return ins_add(k, (Ins){.op = KI_const, .dtype = (uint8_t)t, .i = v});
 }
 
+// x to a small whole power, as products: as exact (0.5 ulp a product) and many times faster.
+static uint32_t small_power(Kernel *k, uint32_t a, double y) {
+  DType t = dtype_at(k, a);
+  uint32_t n = (uint32_t)(y < 0 ? -y : y), one = kernel_const(k, t, 1);
+  uint32_t x2 = n > 1 ? kernel_alu(k, ALU_mul, a, a, 0) : 0;
+  uint32_t p = n == 0 ? one : n == 1 ? a : n == 2 ? x2 : n == 3 ? kernel_alu(k, ALU_mul, x2, a, 0) : kernel_alu(k, ALU_mul, x2, x2, 0);
+  return y < 0 ? kernel_alu(k, ALU_div, one, p, 0) : p;
+}
+
 uint32_t kernel_alu(Kernel *k, Alu op, uint32_t a, uint32_t b, uint32_t c) {
+  if (op == ALU_pow && b && b < k->ins.n && k->ins.at[b].op == KI_const) {
+    double y = k->ins.at[b].f;
+    if (y == -2 || y == -1 || y == 0 || y == 1 || y == 2 || y == 3 || y == 4) return small_power(k, a, y);
+  }
   DType t = dtype_at(k, op == ALU_select ? b : a);
   if (alu_rows[op].gives == GIVES_bool) t = DT_bool;
   return ins_add(k, (Ins){.op = KI_alu, .what = (uint8_t)op, .dtype = (uint8_t)t, .a = a, .b = b, .c = c});

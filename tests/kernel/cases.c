@@ -281,6 +281,25 @@ static void canonical(void **state) {
   assert_true(cost.bytes == 960 && cost.flops == 120);
 }
 
+static void small_powers(void **state) {               // products, with the value and the corners of pow
+  (void)state;
+  static const double powers[] = {-2, -1, 0, 1, 2, 3, 4};
+  double x[] = {0.3, -1.7, 0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-200, 1e200, 1}, y[COUNT(x)];
+  for (size_t i = 0; i < COUNT(powers); i++) {
+    Kernel *k = kernel_begin(arena, LOOP_map);
+    kernel_range(k, COUNT(x), COUNT(x), false);
+    uint32_t v = kernel_load(k, kernel_buffer(k, DT_f64, COUNT(x)), AT(0, 1));
+    kernel_store(k, kernel_buffer(k, DT_f64, COUNT(x)), AT(0, 1), kernel_alu(k, ALU_pow, v, kernel_const(k, DT_f64, powers[i]), 0));
+    kernel_finish(k);
+    for (uint32_t j = 1; j < k->ins.n; j++) assert_false(k->ins.at[j].op == KI_alu && k->ins.at[j].what == ALU_pow);
+    run_kernel(k, (void *[]){x, y}, false);
+    for (size_t j = 0; j < COUNT(x); j++) {
+      double want = pow(x[j], powers[i]);
+      assert_true(isnan(want) ? isnan(y[j]) : y[j] == want || fabs(y[j] - want) <= 1e-15 * fabs(want));
+    }
+  }
+}
+
 int main(void) {
   char folder[64];
   folder_enter(folder), setenv("XDG_CACHE_HOME", folder, 1);
@@ -288,7 +307,7 @@ int main(void) {
   if (jit_open(&jit, arena, 0)) return 1;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(over_nothing), cmocka_unit_test(over_one), cmocka_unit_test(pad_after_sum), cmocka_unit_test(all_columns), cmocka_unit_test(through_transpose), cmocka_unit_test(same_token),
-    cmocka_unit_test(long_sums), cmocka_unit_test(nan_is_seen), cmocka_unit_test(far_addresses), cmocka_unit_test(refused), cmocka_unit_test(broken_texts), cmocka_unit_test(canonical)};
+    cmocka_unit_test(long_sums), cmocka_unit_test(nan_is_seen), cmocka_unit_test(far_addresses), cmocka_unit_test(refused), cmocka_unit_test(broken_texts), cmocka_unit_test(canonical), cmocka_unit_test(small_powers)};
   int bad = cmocka_run_group_tests(tests, 0, 0);
   jit_close(&jit), arena_destroy(arena), folder_leave(folder);
   return bad;
