@@ -8,13 +8,15 @@
 #include <stdlib.h>
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };  // cblas.h
-typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                   float beta, float *c, int ldc);
-typedef void Dgemm(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda, const double *b, int ldb,
-                   double beta, double *c, int ldc);
+typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                   const float *b, int ldb, float beta, float *c, int ldc);
+typedef void Dgemm(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
+                   const double *b, int ldb, double beta, double *c, int ldc);
 
 enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512 };
-typedef struct { float *a, *b, *c; } Room;                 // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
+typedef struct {
+  float *a, *b, *c;
+} Room; // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
 
 struct Blas {
   Sgemm *sgemm;
@@ -28,9 +30,12 @@ static void *symbol(void *lib, const char *name) { return lib ? dlsym(lib, name)
 Status blas_open(Arena *a, int threads, bool narrow, Blas **out) {
   const char *path = getenv("MTRUN_OPENBLAS");
   path = path && *path ? path : "libopenblas.so.0";
-  setenv("OPENBLAS_NUM_THREADS", "1", 1);                  // read when it is loaded: it starts no threads of its own
+  setenv("OPENBLAS_NUM_THREADS", "1", 1); // read when it is loaded: it starts no threads of its own
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!lib) return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  install it: apt-get install libopenblas0-pthread", dlerror());
+  if (!lib)
+    return fail(EXIT_UNAVAILABLE,
+                "matrix products need OpenBLAS: %s\n  install it: apt-get install libopenblas0-pthread",
+                dlerror());
   Blas *b = *out = NEW(a, Blas);
   void (*set_threads)(int);
   char *(*config)(void), *(*core)(void);
@@ -38,7 +43,8 @@ Status blas_open(Arena *a, int threads, bool narrow, Blas **out) {
   *(void **)&set_threads = symbol(lib, "openblas_set_num_threads");
   *(void **)&config = symbol(lib, "openblas_get_config"), *(void **)&core = symbol(lib, "openblas_get_corename");
   if (!b->sgemm || !b->dgemm || !set_threads)
-    return fail(EXIT_UNAVAILABLE, "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
+    return fail(EXIT_UNAVAILABLE,
+                "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
   set_threads(1);
   const char *c = config ? config() : "OpenBLAS";
   int words = 0;
@@ -47,7 +53,8 @@ Status blas_open(Arena *a, int threads, bool narrow, Blas **out) {
   b->name = arena_printf(a, "%.*s %s", (int)n, c, core ? core() : "");
   b->room = NEW_N(a, Room, threads);
   for (int i = 0; i < threads && narrow; i++)
-    b->room[i] = (Room){NEW_N(a, float, TILE_M * CHUNK_K), NEW_N(a, float, CHUNK_K * TILE_N), NEW_N(a, float, TILE_M * TILE_N)};
+    b->room[i] = (Room){NEW_N(a, float, TILE_M *CHUNK_K), NEW_N(a, float, CHUNK_K *TILE_N),
+                        NEW_N(a, float, TILE_M *TILE_N)};
   return 0;
 }
 
@@ -75,7 +82,9 @@ static void choose_tiles(Product *p) {
   for (uint32_t i = 0; i < p->nmove; i++) moves *= p->move[i].n;
   for (;;) {                                               // enough tiles to share, none too small to pay
     int64_t m = MIN(tm, g->m), n = MIN(tn, g->n), tiles = ((g->m + tm - 1) / tm) * ((g->n + tn - 1) / tn) * moves;
-    if (tiles >= 8 || 2.0 * (double)m * (double)n * (double)g->k < 48e6 || (m <= TILE_LEAST && n <= TILE_LEAST)) break;
+    if (tiles >= 8 || 2.0 * (double)m * (double)n * (double)g->k < 48e6 ||
+        (m <= TILE_LEAST && n <= TILE_LEAST))
+      break;
     if (m >= n) tm = MAX(m / 2, TILE_LEAST);
     else tn = MAX(n / 2, TILE_LEAST);
   }
@@ -109,7 +118,8 @@ static void widen(float *to, const char *from, DType t, int64_t rows, int64_t co
       if (t == DT_bf16 && col == 1)
         for (int64_t j = 0; j < cols; j++) to[j] = bf16_to_f32(p[j]);
       else
-        for (int64_t j = 0; j < cols; j++) to[j] = t == DT_bf16 ? bf16_to_f32(p[j * col]) : f16_to_f32(p[j * col]);
+        for (int64_t j = 0; j < cols; j++)
+          to[j] = t == DT_bf16 ? bf16_to_f32(p[j * col]) : f16_to_f32(p[j * col]);
     }
   }
 }
@@ -136,15 +146,18 @@ static void tile_wide(const Product *p, int64_t m, int64_t n, int64_t ao, int64_
     loop_at(p->sum, p->nsum, s, &as, &bs, &none);
     double beta = g->accumulate || s ? 1 : 0;
     if (g->c == DT_f64)
-      p->blas->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, g->alpha, (const double *)(const void *)p->a + as, a.ld,
-                     (const double *)(const void *)p->b + bs, b.ld, beta, (double *)(void *)p->c + co, ldc);
+      p->blas->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, g->alpha,
+                     (const double *)(const void *)p->a + as, a.ld, (const double *)(const void *)p->b + bs,
+                     b.ld, beta, (double *)(void *)p->c + co, ldc);
     else
-      p->blas->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, (float)g->alpha, (const float *)(const void *)p->a + as,
-                     a.ld, (const float *)(const void *)p->b + bs, b.ld, (float)beta, (float *)(void *)p->c + co, ldc);
+      p->blas->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, (float)g->alpha,
+                     (const float *)(const void *)p->a + as, a.ld, (const float *)(const void *)p->b + bs,
+                     b.ld, (float)beta, (float *)(void *)p->c + co, ldc);
   }
 }
 
-static void tile_narrow(const Product *p, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, const Room *r) {
+static void tile_narrow(const Product *p, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co,
+                        const Room *r) {
   const PlanGemm *g = &p->g;
   int64_t sums = 1;
   float beta = 0;
@@ -157,7 +170,8 @@ static void tile_narrow(const Product *p, int64_t m, int64_t n, int64_t ao, int6
       int64_t kc = MIN(CHUNK_K, g->k - k);
       widen(r->a, p->a + (size_t)(as + k * g->ak) * dtype_bytes(g->a), g->a, m, kc, g->am, g->ak);
       widen(r->b, p->b + (size_t)(bs + k * g->bk) * dtype_bytes(g->b), g->b, kc, n, g->bk, g->bn);
-      p->blas->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b, (int)n, beta, r->c, (int)n);
+      p->blas->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b,
+                     (int)n, beta, r->c, (int)n);
     }
   }
   for (int64_t i = 0; i < m; i++)
@@ -169,14 +183,15 @@ static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
   const PlanGemm *g = &p->g;
   for (int64_t t = lo; t < hi; t++) {
     int64_t j = t % p->nn * p->tn, i = t / p->nn % p->nm * p->tm;
-    int64_t m = MIN(p->tm, g->m - i), n = MIN(p->tn, g->n - j), ao = i * g->am, bo = j * g->bn, co = i * g->cm + j;
+    int64_t m = MIN(p->tm, g->m - i), n = MIN(p->tn, g->n - j), ao = i * g->am, bo = j * g->bn,
+            co = i * g->cm + j;
     loop_at(p->move, p->nmove, t / p->nn / p->nm, &ao, &bo, &co);
     if (g->a == DT_f64 || (g->a == DT_f32 && g->b == DT_f32 && g->c == DT_f32)) tile_wide(p, m, n, ao, bo, co);
     else tile_narrow(p, m, n, ao, bo, co, &p->blas->room[worker]);
   }
 }
 
-static void turn(PlanGemm *g) {                            // the product of the transposes: c's columns become its rows
+static void turn(PlanGemm *g) { // the product of the transposes: c's columns become its rows
   PlanGemm was = *g;
   g->m = was.n, g->n = was.m, g->a = was.b, g->b = was.a;
   g->am = was.bn, g->ak = was.bk, g->bk = was.ak, g->bn = was.am, g->cm = was.cn, g->cn = was.cm;

@@ -46,7 +46,7 @@ struct Dev {
   DevCell queue[QUEUE];
   uint64_t queued;
   uint32_t *event;                           // counters
-  Status failed;                             // the first failure of the feed: what computes is skipped from then on
+  Status failed; // the first failure of the feed: what computes is skipped from then on
   bool stop;
   Stream stream[STREAM_COUNT];
 };
@@ -124,7 +124,8 @@ static void run_cell(Stream *s, const DevCell *c) {
   Dev *d = s->dev;
   const PlanFn *f = &d->plan->fn.at[c->fn];
   if (s->stream == STREAM_compute)
-    for (uint32_t i = 0; i < c->nset; i++) memcpy(d->scalars + d->plan->slot.at[c->set[i].slot - 1].at, &c->set[i].bits, 8);
+    for (uint32_t i = 0; i < c->nset; i++)
+      memcpy(d->scalars + d->plan->slot.at[c->set[i].slot - 1].at, &c->set[i].bits, 8);
   bool timed = d->options.times || d->options.spans;
   bool skip = is_failed(d);
   for (uint32_t i = 0; i < f->ins.n; i++) {
@@ -194,7 +195,8 @@ static Status open_memory(Dev *d, Arena *a) {
     void *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       d->block_bytes[i] = 0;
-      return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s", (double)bytes / 0x1p20, strerror(errno));
+      return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s",
+                  (double)bytes / 0x1p20, strerror(errno));
     }
     madvise(at, bytes, MADV_HUGEPAGE);                     // where the system has them
     d->block[i] = at;
@@ -218,8 +220,8 @@ static Status open_libraries(Dev *d, Arena *a) {
     narrow |= dtype_bytes(g->a) == 2 || dtype_bytes(g->b) == 2 || dtype_bytes(g->c) == 2;
   }
   if (p->gemm.n > 1) TRY(blas_open(a, d->options.threads, narrow, &d->blas));
-  d->name = arena_printf(a, "%d thread%s%s%s", d->options.threads, d->options.threads == 1 ? "" : "s", d->blas ? ", " : "",
-                         d->blas ? blas_name(d->blas) : "");
+  d->name = arena_printf(a, "%d thread%s%s%s", d->options.threads, d->options.threads == 1 ? "" : "s",
+                         d->blas ? ", " : "", d->blas ? blas_name(d->blas) : "");
   return 0;
 }
 
@@ -236,7 +238,8 @@ static Status open_objects(Dev *d, Arena *a, JitObject *object) {
     jit_hash(o->data, (size_t)o->bytes, object[o->source].hash);
   }
   for (uint32_t i = 1; i < p->source.n; i++)
-    if (!object[i].n) source[n] = (JitSource){p->source.at[i].text, (size_t)p->source.at[i].bytes}, which[n++] = i;
+    if (!object[i].n)
+      source[n] = (JitSource){p->source.at[i].text, (size_t)p->source.at[i].bytes}, which[n++] = i;
   if (n) TRY(jit_compile(&d->jit, source, n, made));
   for (uint32_t i = 0; i < n; i++) object[which[i]] = made[i];
   return 0;
@@ -257,7 +260,8 @@ static Status open_kernels(Dev *d, Arena *a) {
     const char *symbol[2] = {k->symbol, arena_printf(a, "%s_combine", k->symbol)};
     for (uint32_t s = 0; s < k->stages; s++) {
       *(void **)&d->kernel[i].stage[s] = jit_symbol(&d->code[k->source], symbol[s]);
-      if (!d->kernel[i].stage[s]) return fail(EXIT_INPUT, "the plan's source %s has no %s", p->source.at[k->source].name, symbol[s]);
+      if (!d->kernel[i].stage[s])
+        return fail(EXIT_INPUT, "the plan's source %s has no %s", p->source.at[k->source].name, symbol[s]);
     }
   }
   return 0;
@@ -284,7 +288,8 @@ Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
   Dev *d = *out = NEW(a, Dev);
   d->plan = p, d->options = o;
   pthread_mutex_init(&d->lock, 0), pthread_cond_init(&d->moved, 0);
-  if (strcmp(p->target, "cpu")) return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
+  if (strcmp(p->target, "cpu"))
+    return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
   TRY(open_memory(d, a));
   TRY(open_libraries(d, a));
   TRY(open_kernels(d, a));
@@ -319,7 +324,8 @@ void *dev_at(Dev *d, PlanArg at) {
 DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins) { return d->time ? d->time[fn][ins] : (DevTime){0, 0}; }
 
 void dev_time_reset(Dev *d) {
-  for (uint32_t i = 1; i < d->plan->fn.n && d->time; i++) memset(d->time[i], 0, d->plan->fn.at[i].ins.n * sizeof **d->time);
+  for (uint32_t i = 1; i < d->plan->fn.n && d->time; i++)
+    memset(d->time[i], 0, d->plan->fn.at[i].ins.n * sizeof **d->time);
 }
 
 const DevSpan *dev_spans(const Dev *d, PlanStream s, int64_t *n) {

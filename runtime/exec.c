@@ -49,12 +49,16 @@ static Status open_schedule(Exec *x) {
 Status exec_init(Exec *x, const Plan *p, Dev *d) {
   *x = (Exec){.plan = p, .dev = d};
   x->beta1 = plan_num(&p->optimizer, "beta1", 0.9), x->beta2 = plan_num(&p->optimizer, "beta2", 0.999);
-  x->slot.step = plan_find_slot(p, "$step"), x->slot.sample = plan_find_slot(p, "$sample"), x->slot.lr = plan_find_slot(p, "$lr");
-  x->slot.bc1 = plan_find_slot(p, "$bc1"), x->slot.bc2 = plan_find_slot(p, "$bc2"), x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
-  x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok"), x->slot.seed = plan_find_slot(p, "$seed");
+  x->slot.step = plan_find_slot(p, "$step"), x->slot.sample = plan_find_slot(p, "$sample"),
+  x->slot.lr = plan_find_slot(p, "$lr");
+  x->slot.bc1 = plan_find_slot(p, "$bc1"), x->slot.bc2 = plan_find_slot(p, "$bc2"),
+  x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
+  x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok"),
+  x->slot.seed = plan_find_slot(p, "$seed");
   for (uint32_t i = 0; i < p->output.n; i++) {
     if (!p->output.at[i].slot) continue;
-    if (x->nout == EXEC_OUTPUTS) return fail(EXIT_INPUT, "the plan has more than %d scalar outputs", EXEC_OUTPUTS);
+    if (x->nout == EXEC_OUTPUTS)
+      return fail(EXIT_INPUT, "the plan has more than %d scalar outputs", EXEC_OUTPUTS);
     x->out[x->nout++] = i;
   }
   return p->cell.n ? open_schedule(x) : 0;
@@ -84,7 +88,8 @@ Status exec_backward(Exec *x, StepResult *r) {
   const Plan *p = x->plan;
   double begin = now_seconds();
   *r = (StepResult){.step = x->step, .lr = schedule_lr(&x->schedule, x->update), .grad_norm = NAN};
-  for (uint32_t i = 0; i + 1 < p->cell.n; i++) run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
+  for (uint32_t i = 0; i + 1 < p->cell.n; i++)
+    run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
   TRY(dev_sync(x->dev));
   read_outputs(x, r);
   r->empty = denominator_zero(x);
@@ -119,7 +124,8 @@ Status exec_update(Exec *x, StepResult *r) {
 
 Status exec_check(const Exec *x, const StepResult *r) {
   if (x->in_a_row < SKIPS_IN_A_ROW) return 0;
-  return fail(EXIT_INPUT, "step %lld: no update in %d steps in a row (%s), training stops", (long long)r->step, SKIPS_IN_A_ROW,
+  return fail(EXIT_INPUT, "step %lld: no update in %d steps in a row (%s), training stops",
+              (long long)r->step, SKIPS_IN_A_ROW,
               r->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite");
 }
 

@@ -24,7 +24,8 @@ static Status describe(Arena *a, Feed *f) {
       s.dim[d] = (StorageDim){dim->name, dim->extent, dim->size, (int)d};
       if (d) shape[d - 1] = dim->extent, count *= dim->extent;
     }
-    f->input[i - 1] = (BatchInput){in->name, in->dtype, (int)in->ndim - 1, shape, in->below, !strcmp(in->name, "labels")};
+    f->input[i - 1] =
+        (BatchInput){in->name, in->dtype, (int)in->ndim - 1, shape, in->below, !strcmp(in->name, "labels")};
     const char *why = storage_pieces(a, &s, &f->piece[i]);
     if (why) return fail(EXIT_INPUT, "the plan's input %s: %s", in->name, why);
     most = MAX(most, count * (int64_t)dtype_bytes(in->dtype));
@@ -37,11 +38,11 @@ static Status open_batches(Arena *a, Feed *f, const FeedOptions *o) {
   const Plan *p = f->plan;
   TRY(batches_open(a, o->batches, f->input, p->input.n - 1, &f->batches));
   if (f->batches.samples != p->global_batch)
-    return fail(EXIT_INPUT, "%s has %lld samples per step, the plan's global_batch is %lld", o->batches, (long long)f->batches.samples,
-                (long long)p->global_batch);
+    return fail(EXIT_INPUT, "%s has %lld samples per step, the plan's global_batch is %lld", o->batches,
+                (long long)f->batches.samples, (long long)p->global_batch);
   if (f->batches.steps < o->steps)
-    return fail(EXIT_INPUT, "%s has %lld steps, the run has %lld; --steps %lld runs those", o->batches, (long long)f->batches.steps,
-                (long long)o->steps, (long long)f->batches.steps);
+    return fail(EXIT_INPUT, "%s has %lld steps, the run has %lld; --steps %lld runs those", o->batches,
+                (long long)f->batches.steps, (long long)o->steps, (long long)f->batches.steps);
   return 0;
 }
 
@@ -49,14 +50,18 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
   static const Str known[] = {"tokens", "labels", "positions", "segments"};
   const Plan *p = f->plan;
   int tokens = input_find(p, "tokens");
-  if (!tokens || p->input.at[tokens].ndim != 2) return fail(EXIT_USAGE, "--data: the model has no input tokens[batch, seq]; use --batches");
+  if (!tokens || p->input.at[tokens].ndim != 2)
+    return fail(EXIT_USAGE, "--data: the model has no input tokens[batch, seq]; use --batches");
   int64_t seq = p->dim.at[p->input.at[tokens].dim[1]].extent;
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
     bool right = in->dtype == DT_i32 && in->ndim == 2 && p->dim.at[in->dim[1]].extent == seq, found = false;
     for (size_t k = 0; k < COUNT(known); k++) found |= !strcmp(in->name, known[k]);
     if (!found || !right)
-      return fail(EXIT_USAGE, "--data gives tokens, labels, positions and segments as i32[batch, seq]; the model's input %s is another: use --batches", in->name);
+      return fail(EXIT_USAGE,
+                  "--data gives tokens, labels, positions and segments as i32[batch, seq]; the model's input "
+                  "%s is another: use --batches",
+                  in->name);
   }
   DataRule r;
   data_defaults(&r);
@@ -76,7 +81,8 @@ Status feed_open(Arena *a, const Plan *p, const FeedOptions *o, Feed *f) {
   if (f->recorded) return open_batches(a, f, o);
   TRY(open_data(a, f, o));
   if (!data_samples(&f->data, TRAIN)) return fail(EXIT_INPUT, "--data: the split leaves no sample to train on");
-  if (o->valid && !data_samples(&f->data, VALID)) return fail(EXIT_INPUT, "--eval-every: the split leaves no sample to evaluate on");
+  if (o->valid && !data_samples(&f->data, VALID))
+    return fail(EXIT_INPUT, "--eval-every: the split leaves no sample to evaluate on");
   return 0;
 }
 
@@ -90,19 +96,24 @@ int64_t feed_valid(const Feed *f) { return f->recorded ? 0 : data_samples(&f->da
 Str feed_rule(Arena *a, const Feed *f) { return f->recorded ? "recorded batches" : data_rule_text(a, &f->data); }
 
 Str feed_about(Arena *a, const Feed *f) {
-  if (f->recorded) return arena_printf(a, "%s: %lld steps of %lld samples", f->batches.file.path, (long long)f->batches.steps, (long long)f->batches.samples);
+  if (f->recorded)
+    return arena_printf(a, "%s: %lld steps of %lld samples", f->batches.file.path,
+                        (long long)f->batches.steps, (long long)f->batches.samples);
   Text t;
   text_init(&t, a);
   const Sources *s = &f->data.rule.order.all;
   for (uint32_t i = 0; i < s->at.n; i++) text_printf(&t, "%s%s", i ? " " : "", s->at.at[i].prefix);
   text_printf(&t, ": %lld samples", (long long)data_samples(&f->data, TRAIN));
   const Split *train = &f->data.order.split[TRAIN];
-  if (train->source.n == 1) text_printf(&t, " in %lld epoch%s", (long long)train->source.at[0].epochs, train->source.at[0].epochs == 1 ? "" : "s");
+  if (train->source.n == 1)
+    text_printf(&t, " in %lld epoch%s", (long long)train->source.at[0].epochs,
+                train->source.at[0].epochs == 1 ? "" : "s");
   if (feed_valid(f)) text_printf(&t, "; held out %lld", (long long)feed_valid(f));
   return t.s;
 }
 
-static Status one_sample(Feed *f, uint32_t input, int64_t number) {   // into f->room; number: in the step or the valid split
+static Status one_sample(Feed *f, uint32_t input,
+                         int64_t number) { // into f->room; number: in the step or the valid split
   const Plan *p = f->plan;
   if (f->recorded) return batches_read(&f->batches, &f->input[input - 1], f->step, number, f->room);
   Str name = p->input.at[input].name;
@@ -116,7 +127,8 @@ static Status one_sample(Feed *f, uint32_t input, int64_t number) {   // into f-
   if (!strcmp(name, "labels")) s.labels = to;
   if (!strcmp(name, "positions")) s.positions = to;
   if (!strcmp(name, "segments")) s.segments = to;
-  return data_sample(&f->data, f->valid ? VALID : TRAIN, f->valid ? number : f->step * p->global_batch + number, &s);
+  return data_sample(&f->data, f->valid ? VALID : TRAIN,
+                     f->valid ? number : f->step * p->global_batch + number, &s);
 }
 
 Status feed_input(void *feed, uint32_t input, int64_t microbatch, void *to) {

@@ -53,7 +53,14 @@ static void fill_task(void *with, int64_t lo, int64_t hi, int worker) {
 }
 
 void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage) {
-  Fill f = {s, init, (float)a, (float)b, (uint64_t)seed, init_hash(s->name), storage, s->ndim ? s->dim[s->ndim - 1].size : 1};
+  Fill f = {s,
+            init,
+            (float)a,
+            (float)b,
+            (uint64_t)seed,
+            init_hash(s->name),
+            storage,
+            s->ndim ? s->dim[s->ndim - 1].size : 1};
   int64_t total = storage_count(s);
   if (total > 0) work_run(w, fill_task, &f, total / f.row, 4096 / f.row + 1);
 }

@@ -60,18 +60,25 @@ static Status check_settings(const Settings *s) {
     {"-n", s->ranks, 0}, {"--threads", s->threads, 0}, {"--steps", s->steps, -1}, {"--eval-every", s->eval_every, 0}, {"--keep", s->keep, 0},
     {"--eval-samples", s->eval_samples, 0}, {"--save-every", s->save_every, 0}, {"--tokens", s->tokens, 0}, {"--log-every", s->log_every, 1}};
   for (size_t i = 0; i < COUNT(counts); i++)
-    if (counts[i].value < counts[i].least) return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
+    if (counts[i].value < counts[i].least)
+      return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
   if (s->threads > 4096) return fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads);
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
-  if (!s->data && !s->batches && !s->sample) return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
-  if (s->eval_every && !s->data) return fail(EXIT_USAGE, "--eval-every needs --data, of which it holds a part out");
+  if (!s->data && !s->batches && !s->sample)
+    return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
+  if (s->eval_every && !s->data)
+    return fail(EXIT_USAGE, "--eval-every needs --data, of which it holds a part out");
   if (s->split && !s->data) return fail(EXIT_USAGE, "--split divides what --data names");
   if (s->save_every && !s->save) return fail(EXIT_USAGE, "--save-every needs --save DIR");
-  if (s->resume && !strcmp(s->resume, "auto") && !s->save) return fail(EXIT_USAGE, "--resume auto looks in --save DIR");
-  if (s->resume && s->init && strcmp(s->resume, "auto")) return fail(EXIT_USAGE, "--init and --resume both give the parameters");
+  if (s->resume && !strcmp(s->resume, "auto") && !s->save)
+    return fail(EXIT_USAGE, "--resume auto looks in --save DIR");
+  if (s->resume && s->init && strcmp(s->resume, "auto"))
+    return fail(EXIT_USAGE, "--init and --resume both give the parameters");
   if (s->temperature < 0) return fail(EXIT_USAGE, "--temperature must not be negative");
-  if (s->device && !strcmp(s->device, "cuda")) return fail(EXIT_UNAVAILABLE, "not yet: --device cuda; this build runs on cpu");
-  if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_USAGE, "--device is cpu or cuda, not '%s'", s->device);
+  if (s->device && !strcmp(s->device, "cuda"))
+    return fail(EXIT_UNAVAILABLE, "not yet: --device cuda; this build runs on cpu");
+  if (s->device && strcmp(s->device, "cpu"))
+    return fail(EXIT_USAGE, "--device is cpu or cuda, not '%s'", s->device);
   return 0;
 }
 
@@ -81,10 +88,15 @@ static Status check_ranks(const Plan *p, const Settings *s) {
   text_init(&mesh, p->arena), text_puts(&mesh, "");
   for (uint32_t i = 0; i < p->axis.n; i++) {
     ranks *= p->axis.at[i].size;
-    if (p->axis.at[i].size > 1) text_printf(&mesh, "%s%s=%lld", mesh.n ? ", " : "", p->axis.at[i].name, (long long)p->axis.at[i].size);
+    if (p->axis.at[i].size > 1)
+      text_printf(&mesh, "%s%s=%lld", mesh.n ? ", " : "", p->axis.at[i].name, (long long)p->axis.at[i].size);
   }
-  if (s->ranks && s->ranks != ranks) return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s", (long long)s->ranks, (long long)ranks, ranks == 1 ? "" : "s");
-  if (ranks > 1) return fail(EXIT_UNAVAILABLE, "not yet: the plan is for %lld ranks (%s); this mtrun runs one", (long long)ranks, mesh.s);
+  if (s->ranks && s->ranks != ranks)
+    return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s", (long long)s->ranks, (long long)ranks,
+                ranks == 1 ? "" : "s");
+  if (ranks > 1)
+    return fail(EXIT_UNAVAILABLE, "not yet: the plan is for %lld ranks (%s); this mtrun runs one",
+                (long long)ranks, mesh.s);
   return 0;
 }
 
@@ -104,8 +116,10 @@ static void on_stop(int sig) {
 static void on_save(int sig) { (void)sig, save_asked = 1; }
 
 static void catch_signals(void) {
-  struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART}, save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
-  sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0), sigaction(SIGUSR2, &save, 0);
+  struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART},
+                   save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
+  sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0),
+      sigaction(SIGUSR2, &save, 0);
 }
 
 // ---- a run --------------------------------------------------------------------------------------------------------------
@@ -133,13 +147,17 @@ static Status load_init(Run *r) {
 
 static Status take_checkpoint(Run *r, const Ckpt *c) {
   const CkptState *s = &c->state;
-  if (s->seed != r->plan->seed) return fail(EXIT_INPUT, "%s was made with seed %lld, the plan has %lld", c->path, (long long)s->seed, (long long)r->plan->seed);
+  if (s->seed != r->plan->seed)
+    return fail(EXIT_INPUT, "%s was made with seed %lld, the plan has %lld", c->path, (long long)s->seed,
+                (long long)r->plan->seed);
   if (r->feed.plan) {
     Str rule = feed_rule(r->arena, &r->feed);
-    if (strcmp(rule, s->data_rule)) return fail(EXIT_INPUT, "%s was made with other data:\n  then %s\n  now  %s", c->path, s->data_rule, rule);
+    if (strcmp(rule, s->data_rule))
+      return fail(EXIT_INPUT, "%s was made with other data:\n  then %s\n  now  %s", c->path, s->data_rule,
+                  rule);
     if (s->samples != s->step * r->plan->global_batch)
-      return fail(EXIT_INPUT, "%s has seen %lld samples in %lld steps, the plan takes %lld a step", c->path, (long long)s->samples,
-                  (long long)s->step, (long long)r->plan->global_batch);
+      return fail(EXIT_INPUT, "%s has seen %lld samples in %lld steps, the plan takes %lld a step", c->path,
+                  (long long)s->samples, (long long)s->step, (long long)r->plan->global_batch);
   }
   TRY(state_load(&r->state, VIEW_params, &c->model, true));
   TRY(state_load(&r->state, VIEW_moments, &c->optimizer, true));
@@ -171,14 +189,20 @@ static Status open_state(Run *r) {
 static Status save(Run *r) {
   Arena *a = arena_create();
   const Tensors *model = &r->state.view[VIEW_params], *optimizer = &r->state.view[VIEW_moments];
-  CkptState s = {.step = r->exec.step, .update = r->exec.update, .samples = r->exec.step * r->plan->global_batch, .seed = r->plan->seed,
-                 .loss_scale = 1, .data_rule = feed_rule(a, &r->feed)};
+  CkptState s = {.step = r->exec.step,
+                 .update = r->exec.update,
+                 .samples = r->exec.step * r->plan->global_batch,
+                 .seed = r->plan->seed,
+                 .loss_scale = 1,
+                 .data_rule = feed_rule(a, &r->feed)};
   TensorSource from = state_source(&r->state);
   Text t;
   text_init(&t, a);
-  text_puts(&t, "{\"plan\":"), text_json(&t, r->plan->hash), text_puts(&t, ",\"mtrun\":"), text_json(&t, MT_VERSION);
+  text_puts(&t, "{\"plan\":"), text_json(&t, r->plan->hash), text_puts(&t, ",\"mtrun\":"),
+      text_json(&t, MT_VERSION);
   text_puts(&t, ",\"ranks\":1}");
-  Status e = ckpt_save(a, r->set.save, &s, model->tensor.at, model->tensor.n, optimizer->tensor.at, optimizer->tensor.n, &from, t.s, r->set.keep);
+  Status e = ckpt_save(a, r->set.save, &s, model->tensor.at, model->tensor.n, optimizer->tensor.at,
+                       optimizer->tensor.n, &from, t.s, r->set.keep);
   if (!e) r->saved = r->exec.step;
   arena_destroy(a);
   return e;
@@ -226,7 +250,8 @@ static Status train(Run *r) {
   if (r->set.save && r->saved != r->exec.step) TRY(save(r));
   TRY(metrics_close(&r->metrics));
   if (r->exec.step < r->total)
-    return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total, r->set.save ? ", saved: run it again with --resume auto" : "");
+    return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total,
+                r->set.save ? ", saved: run it again with --resume auto" : "");
   if (r->set.final) TRY(state_write(&r->state, VIEW_params, r->set.final));
   return 0;
 }
@@ -246,7 +271,8 @@ static void start_block(Run *r) {
     {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
     {"checkpoints", s->save}, {"log", s->log_json},
   };
-  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan, MT_VERSION, about, COUNT(about));
+  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan, MT_VERSION, about,
+              COUNT(about));
 }
 
 // The way: plan, device, data, state, steps, sample.
@@ -257,7 +283,9 @@ static Status run(Run *r, const char *path) {
   TRY(check_ranks(r->plan, s));
   r->total = s->steps >= 0 ? s->steps : r->plan->steps;
   if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", path);
-  if (training) TRY(feed_open(r->arena, r->plan, &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
+  if (training)
+    TRY(feed_open(r->arena, r->plan,
+                  &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
   DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile, s->trace ? TRACE_SPANS : 0};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
@@ -267,11 +295,14 @@ static Status run(Run *r, const char *path) {
     Status e = train(r), again = measurements(r);
     if (e || again) return e ? e : again;
   }
-  return s->sample ? sample_print(r->arena, &r->exec, &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, stdout) : 0;
+  return s->sample ? sample_print(r->arena, &r->exec,
+                                  &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, stdout)
+                   : 0;
 }
 
 int main(int argc, char **argv) {
-  Run r = {.arena = arena_create(), .set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
+  Run r = {.arena = arena_create(),
+           .set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
   Words words = {0};
   bool help;
   program_name = "mtrun";
@@ -279,7 +310,10 @@ int main(int argc, char **argv) {
   Status e = options_parse(r.arena, &command, argc, argv, &r.set, &words, &help);
   if (!e && help) options_help(&command, &defaults, stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
-  else if (!e && words.n != 1) e = fail(EXIT_USAGE, words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...", words.n);
+  else if (!e && words.n != 1)
+    e = fail(EXIT_USAGE,
+             words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",
+             words.n);
   else if (!e && !(e = check_settings(&r.set))) {
     catch_signals();
     e = run(&r, words.at[0].text);

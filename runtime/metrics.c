@@ -39,7 +39,7 @@ static Str flops_text(Arena *a, double f) {
 }
 
 // ---- the start block --------------------------------------------------------------------------------------------------
-static double tokens_of(const Plan *p) {                   // of a step: entries of the first input of two dims, else samples
+static double tokens_of(const Plan *p) { // of a step: entries of the first input of two dims, else samples
   for (uint32_t i = 1; i < p->input.n; i++)
     if (p->input.at[i].ndim >= 2) return (double)(plan_count(p, p->input.at[i].dim, 2, false) * p->microbatches);
   return (double)p->global_batch;
@@ -49,7 +49,9 @@ static void put_memory(FILE *to, Arena *a, const Plan *p) {
   double total = 0;
   for (int i = 0; i < MEM_COUNT; i++) {
     total += (double)p->memory[i];
-    if (p->memory[i]) fprintf(to, "  %-16s %-14s %12s\n", i ? "" : "memory", mem_name[i], bytes_text(a, (double)p->memory[i]));
+    if (p->memory[i])
+      fprintf(to, "  %-16s %-14s %12s\n", i ? "" : "memory", mem_name[i],
+              bytes_text(a, (double)p->memory[i]));
   }
   fprintf(to, "  %-16s %-14s %12s\n", "", "total", bytes_text(a, total));
 }
@@ -63,13 +65,16 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
     const PlanVar *v = &p->var.at[i];
     if (v->kind != PVAR_param) continue;
     params += plan_count(p, v->dim, v->ndim, false);
-    if (!strstr(formats.s, dtype_name(v->dtype))) text_printf(&formats, "%s%s", formats.n ? ", " : "", dtype_name(v->dtype));
+    if (!strstr(formats.s, dtype_name(v->dtype)))
+      text_printf(&formats, "%s%s", formats.n ? ", " : "", dtype_name(v->dtype));
   }
-  fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by %s for %s\n", version, "plan", p->model, p->hash, p->tool, p->target);
+  fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by %s for %s\n", version, "plan", p->model, p->hash,
+          p->tool, p->target);
   fprintf(to, "  %-16s %s in %s\n", "parameters", count_text(a, params), formats.s);
   if (p->cell.n) {
-    fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step", count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch,
-            (long long)p->microbatches, p->microbatches == 1 ? "" : "es");
+    fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step",
+            count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch, (long long)p->microbatches,
+            p->microbatches == 1 ? "" : "es");
     fprintf(to, "  %-16s %s\n", "work of a step", flops_text(a, plan_step_flops(p)));
   }
   put_memory(to, a, p);
@@ -80,8 +85,12 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
 }
 
 // ---- the JSON log -------------------------------------------------------------------------------------------------------
-static void put_key(Text *t, const char *key) { text_puts(t, t->n ? "," : "{"), text_json(t, key), text_puts(t, ":"); }
-static void put_whole(Text *t, const char *key, int64_t v) { put_key(t, key), text_printf(t, "%lld", (long long)v); }
+static void put_key(Text *t, const char *key) {
+  text_puts(t, t->n ? "," : "{"), text_json(t, key), text_puts(t, ":");
+}
+static void put_whole(Text *t, const char *key, int64_t v) {
+  put_key(t, key), text_printf(t, "%lld", (long long)v);
+}
 static void put_flag(Text *t, const char *key, bool v) { put_key(t, key), text_puts(t, v ? "true" : "false"); }
 static void put_real(Text *t, const char *key, double v) {
   char state[80];
@@ -131,7 +140,8 @@ static void draw_bar(Metrics *m, int64_t done, double now) {
   for (int i = 0; i < WIDE; i++) bar[i] = i < full ? '#' : '.';
   bar[WIDE] = 0;
   eta_text(eta, m->pace * (double)(m->options.last - done));
-  fprintf(stderr, "\r[%s] %lld/%lld  eta %s\033[K", bar, (long long)done, (long long)m->options.last, eta), fflush(stderr);
+  fprintf(stderr, "\r[%s] %lld/%lld  eta %s\033[K", bar, (long long)done, (long long)m->options.last, eta),
+      fflush(stderr);
   m->shown = now;
 }
 
@@ -139,18 +149,22 @@ static void print_line(Metrics *m, const MetricsStep *s, const char *loss_name, 
   const StepResult *r = s->result;
   char eta[32];
   eta_text(eta, m->pace * (double)(m->options.last - r->step - 1));
-  fprintf(m->console, "step %*lld/%lld  %s %9.5f  grad_norm %9.4f  lr %.3e  %9.0f tok/s  %8.1f ms  eta %s", digits(m->options.last), (long long)r->step,
-          (long long)m->options.last, loss_name, loss, r->grad_norm, r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
+  fprintf(m->console, "step %*lld/%lld  %s %9.5f  grad_norm %9.4f  lr %.3e  %9.0f tok/s  %8.1f ms  eta %s",
+          digits(m->options.last), (long long)r->step, (long long)m->options.last, loss_name, loss,
+          r->grad_norm, r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
   for (uint32_t i = 0; i < m->exec->nout; i++) {
     Str name = m->exec->plan->output.at[m->exec->out[i]].name;
     if (strcmp(name, loss_name)) fprintf(m->console, "  %s %.5g", name, r->out[i]);
   }
-  if (!r->updated) fprintf(m->console, "  (no update: %s; %lld so far)", r->empty ? "no label counts" : "not finite", (long long)s->skipped);
+  if (!r->updated)
+    fprintf(m->console, "  (no update: %s; %lld so far)", r->empty ? "no label counts" : "not finite",
+            (long long)s->skipped);
   fputc('\n', m->console);
 }
 
 static void print_valid(Metrics *m, const MetricsStep *s) {
-  fprintf(m->console, "step %*lld/%lld ", digits(m->options.last), (long long)s->result->step, (long long)m->options.last);
+  fprintf(m->console, "step %*lld/%lld ", digits(m->options.last), (long long)s->result->step,
+          (long long)m->options.last);
   for (uint32_t i = 0; i < m->exec->nout; i++)
     fprintf(m->console, " valid_%s %9.5f", m->exec->plan->output.at[m->exec->out[i]].name, s->valid->out[i]);
   fprintf(m->console, "  %8.1f ms\n", s->valid->seconds * 1e3);
@@ -159,12 +173,18 @@ static void print_valid(Metrics *m, const MetricsStep *s) {
 // ---- a step -------------------------------------------------------------------------------------------------------------
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   const char *term = getenv("TERM");
-  *m = (Metrics){.exec = x, .options = *o, .console = stdout, .tokens = tokens_of(x->plan), .flops = plan_step_flops(x->plan)};
+  *m = (Metrics){.exec = x,
+                 .options = *o,
+                 .console = stdout,
+                 .tokens = tokens_of(x->plan),
+                 .flops = plan_step_flops(x->plan)};
   m->bar = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
   if (!o->json) return 0;
   if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;
   else m->json = fopen(o->json, o->append ? "a" : "w");
-  if (!m->json) return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", o->json, strerror(errno));
+  if (!m->json)
+    return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s",
+                o->json, strerror(errno));
   return 0;
 }
 
@@ -176,9 +196,11 @@ Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
   double loss = NAN;
   Str loss_name = "loss";
   for (uint32_t i = 0; i < x->nout; i++)
-    if (!i || !strcmp(p->output.at[x->out[i]].name, "loss")) loss = r->out[i], loss_name = p->output.at[x->out[i]].name;
+    if (!i || !strcmp(p->output.at[x->out[i]].name, "loss"))
+      loss = r->out[i], loss_name = p->output.at[x->out[i]].name;
   m->pace = m->pace > 0 ? 0.9 * m->pace + 0.1 * r->seconds : r->seconds;
-  bool line = r->step == m->options.first || done == m->options.last || done % m->options.every == 0 || !r->updated;
+  bool line =
+      r->step == m->options.first || done == m->options.last || done % m->options.every == 0 || !r->updated;
   if (line || valid) clear_bar(m);
   if (line) print_line(m, &s, loss_name, loss);
   if (valid) print_valid(m, &s);
@@ -197,6 +219,7 @@ Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
 Status metrics_close(Metrics *m) {
   if (!m->exec) return 0;
   clear_bar(m);
-  if (m->json && m->json != stdout && fclose(m->json)) return fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno));
+  if (m->json && m->json != stdout && fclose(m->json))
+    return fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno));
   return 0;
 }

@@ -40,7 +40,8 @@ static void put_word(Text *t, const char *s) {
   if (bare) { text_puts(t, s); return; }
   text_puts(t, "\"");
   for (const char *c = s; *c; c++) {
-    if (*c == '"' || *c == '\\' || (unsigned char)*c < 32 || *c == 127) text_printf(t, "\\%02x", (unsigned char)*c);
+    if (*c == '"' || *c == '\\' || (unsigned char)*c < 32 || *c == 127)
+      text_printf(t, "\\%02x", (unsigned char)*c);
     else text_add(t, c, 1);
   }
   text_puts(t, "\"");
@@ -127,10 +128,13 @@ static int64_t digits(Reader *r, int64_t lo, int64_t hi) { // a number that come
   int64_t v = 0;
   const char *from = r->p;
   while (!r->why && r->p < r->end && isdigit((unsigned char)*r->p))
-    if (!mul_ok(v, 10, &v) || !add_ok(v, minus ? '0' - *r->p : *r->p - '0', &v)) wrong(r, "a number is too large");
+    if (!mul_ok(v, 10, &v) || !add_ok(v, minus ? '0' - *r->p : *r->p - '0', &v))
+      wrong(r, "a number is too large");
     else r->p++;
-  if (!r->why && (r->p == from || (*from == '0' && r->p - from > 1) || (minus && !v))) wrong(r, "a number is missing");
-  if (!r->why && (v < lo || v > hi)) wrong(r, "%lld is not within %lld to %lld", (long long)v, (long long)lo, (long long)hi);
+  if (!r->why && (r->p == from || (*from == '0' && r->p - from > 1) || (minus && !v)))
+    wrong(r, "a number is missing");
+  if (!r->why && (v < lo || v > hi))
+    wrong(r, "%lld is not within %lld to %lld", (long long)v, (long long)lo, (long long)hi);
   return r->why ? 0 : v;
 }
 
@@ -142,7 +146,9 @@ static double get_real(Reader *r) {
   char s[40];
   size_t n = 0;
   space(r);
-  while (!r->why && r->p < r->end && n < sizeof s - 1 && (isalnum((unsigned char)*r->p) || strchr("+-.", *r->p)) && *r->p) s[n++] = *r->p++;
+  while (!r->why && r->p < r->end && n < sizeof s - 1 &&
+         (isalnum((unsigned char)*r->p) || strchr("+-.", *r->p)) && *r->p)
+    s[n++] = *r->p++;
   s[n] = 0;
   char *end = s;
   double v = n && !isspace((unsigned char)*s) ? strtod(s, &end) : 0;
@@ -251,7 +257,8 @@ static void read_dim(Reader *r) {
 static void write_lines(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->line.n; i++) {
     const PlanLine *l = &p->line.at[i];
-    text_puts(t, "line"), put_int(t, i), put_word(t, l->path), put_int(t, l->line), put_int(t, l->col), put_word(t, l->what);
+    text_puts(t, "line"), put_int(t, i), put_word(t, l->path), put_int(t, l->line), put_int(t, l->col),
+        put_word(t, l->what);
     text_puts(t, "\n");
   }
 }
@@ -264,7 +271,8 @@ static void read_line(Reader *r) {
 
 // ---- rows: memory -------------------------------------------------------------------------------------------------------
 static void write_memory(const Plan *p, Text *t) {
-  for (int i = 0; i < MEM_COUNT; i++) text_puts(t, "memory"), put_word(t, mem_name[i]), put_int(t, p->memory[i]), text_puts(t, "\n");
+  for (int i = 0; i < MEM_COUNT; i++)
+    text_puts(t, "memory"), put_word(t, mem_name[i]), put_int(t, p->memory[i]), text_puts(t, "\n");
   for (uint32_t i = 1; i < p->buffer.n; i++) {
     const PlanBuffer *b = &p->buffer.at[i];
     text_puts(t, "buffer"), put_int(t, i), put_word(t, b->name), put_word(t, mem_name[b->mem]), put_int(t, b->at);
@@ -319,10 +327,12 @@ static void get_dims(Reader *r, uint32_t *dim, uint32_t *ndim, uint8_t *axis) {
 static void write_vars(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
-    text_puts(t, "var"), put_int(t, i), put_word(t, var_name[v->kind]), put_word(t, v->name), put_word(t, dtype_name(v->dtype));
+    text_puts(t, "var"), put_int(t, i), put_word(t, var_name[v->kind]), put_word(t, v->name),
+        put_word(t, dtype_name(v->dtype));
     text_puts(t, " buffer"), put_int(t, v->buffer), text_puts(t, " of"), put_int(t, v->of);
     text_puts(t, " init"), put_word(t, init_name[v->init]), put_real(t, v->a), put_real(t, v->b);
-    text_puts(t, v->decay ? " decay" : ""), put_dims(p, t, v->dim, v->ndim, v->axis), text_printf(t, " @%u\n", v->line);
+    text_puts(t, v->decay ? " decay" : ""), put_dims(p, t, v->dim, v->ndim, v->axis),
+        text_printf(t, " @%u\n", v->line);
   }
 }
 static uint32_t get_line(Reader *r) {
@@ -343,11 +353,13 @@ static void write_inputs(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
     text_puts(t, "input"), put_int(t, i), put_word(t, in->name), put_word(t, dtype_name(in->dtype));
-    text_puts(t, " below"), put_int(t, in->below), put_dims(p, t, in->dim, in->ndim, 0), text_printf(t, " @%u\n", in->line);
+    text_puts(t, " below"), put_int(t, in->below), put_dims(p, t, in->dim, in->ndim, 0),
+        text_printf(t, " @%u\n", in->line);
   }
   for (uint32_t i = 0; i < p->output.n; i++) {
     const PlanOutput *o = &p->output.at[i];
-    text_puts(t, "output"), put_word(t, o->name), put_real(t, o->coef), text_puts(t, o->per_step ? " per_step" : "");
+    text_puts(t, "output"), put_word(t, o->name), put_real(t, o->coef),
+        text_puts(t, o->per_step ? " per_step" : "");
     if (o->slot) text_puts(t, " slot"), put_int(t, o->slot), text_puts(t, "\n");
     else {
       text_puts(t, " buffer"), put_int(t, o->buffer), put_word(t, dtype_name(o->dtype));
@@ -358,7 +370,8 @@ static void write_inputs(const Plan *p, Text *t) {
 static void read_input(Reader *r) {
   row_id(r, r->plan->input.n);
   PlanInput in = {.name = get_word(r)};
-  in.dtype = get_dtype(r), get_key(r, "below"), in.below = get_size(r), get_dims(r, in.dim, &in.ndim, 0), in.line = get_line(r);
+  in.dtype = get_dtype(r), get_key(r, "below"), in.below = get_size(r), get_dims(r, in.dim, &in.ndim, 0),
+  in.line = get_line(r);
   vec_push(r->plan->arena, &r->plan->input, in);
 }
 static void read_output(Reader *r) {
@@ -376,7 +389,8 @@ static void read_output(Reader *r) {
 static void write_kernels(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->kernel.n; i++) {
     const PlanKernel *k = &p->kernel.at[i];
-    text_puts(t, "kernel"), put_int(t, i), put_word(t, k->symbol), text_printf(t, " %016llx", (unsigned long long)k->hash);
+    text_puts(t, "kernel"), put_int(t, i), put_word(t, k->symbol),
+        text_printf(t, " %016llx", (unsigned long long)k->hash);
     put_word(t, k->class), text_puts(t, " source"), put_int(t, k->source), text_puts(t, " units");
     for (uint32_t s = 0; s < k->stages; s++) put_int(t, k->units[s]), put_int(t, k->grain[s]);
     text_puts(t, " work"), put_int(t, k->work), text_puts(t, " flops"), put_int(t, k->flops);
@@ -408,7 +422,8 @@ static void read_kernel(Reader *r) {
     if (k.stages == 2) { wrong(r, "more than 2 stages"); return; }
     k.units[k.stages] = get_size(r), k.grain[k.stages++] = get_size(r);
   }
-  k.work = get_size(r), get_key(r, "flops"), k.flops = get_size(r), get_key(r, "bytes"), k.bytes = get_size(r), get_key(r, "args");
+  k.work = get_size(r), get_key(r, "flops"), k.flops = get_size(r), get_key(r, "bytes"),
+  k.bytes = get_size(r), get_key(r, "args");
   while (!at_end(r)) {
     PlanParam a = {.dtype = get_dtype(r), .count = get_size(r)};
     int way = GET(r, access, "access");
@@ -451,7 +466,8 @@ static void read_gemm(Reader *r) {
 // ---- rows: instructions ---------------------------------------------------------------------------------------------------
 static void write_events(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->event.n; i++)
-    text_puts(t, "event"), put_int(t, i), put_word(t, p->event.at[i].name), put_int(t, p->event.at[i].initial), text_puts(t, "\n");
+    text_puts(t, "event"), put_int(t, i), put_word(t, p->event.at[i].name),
+        put_int(t, p->event.at[i].initial), text_puts(t, "\n");
 }
 static void read_event(Reader *r) {
   row_id(r, r->plan->event.n);
@@ -467,7 +483,8 @@ static void write_fns(const Plan *p, Text *t) {
     text_puts(t, "fn"), put_int(t, i), put_word(t, f->name), text_puts(t, "\n");
     for (uint32_t j = 0; j < f->ins.n; j++) {
       const PlanIns *in = &f->ins.at[j];
-      text_printf(t, "  %s %lld", op_name[in->op], has_bytes(in->op) ? (long long)in->bytes : (long long)in->what);
+      text_printf(t, "  %s %lld", op_name[in->op],
+                  has_bytes(in->op) ? (long long)in->bytes : (long long)in->what);
       if (in->when) put_word(t, when_name[in->when]);
       if (in->stream) text_puts(t, " on"), put_word(t, stream_name[in->stream]);
       text_printf(t, " @%u", in->line);
@@ -517,7 +534,8 @@ static void read_fn(Reader *r) {
 static void write_cells(const Plan *p, Text *t) {
   for (uint32_t i = 0; i < p->cell.n; i++) {
     const PlanCell *c = &p->cell.at[i];
-    text_puts(t, "cell"), put_word(t, cell_name[c->kind]), put_int(t, c->microbatch), put_int(t, c->fn), text_puts(t, "\n");
+    text_puts(t, "cell"), put_word(t, cell_name[c->kind]), put_int(t, c->microbatch), put_int(t, c->fn),
+        text_puts(t, "\n");
   }
 }
 static void read_cell(Reader *r) {
@@ -528,10 +546,12 @@ static void read_cell(Reader *r) {
 
 static void write_sources(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->source.n; i++)
-    text_puts(t, "source"), put_int(t, i), put_word(t, p->source.at[i].name), put_int(t, p->source.at[i].bytes), text_puts(t, "\n");
+    text_puts(t, "source"), put_int(t, i), put_word(t, p->source.at[i].name),
+        put_int(t, p->source.at[i].bytes), text_puts(t, "\n");
   for (uint32_t i = 1; i < p->object.n; i++) {
     const PlanObject *o = &p->object.at[i];
-    text_puts(t, "object"), put_int(t, i), put_int(t, o->source), put_word(t, o->target), put_word(t, o->toolchain);
+    text_puts(t, "object"), put_int(t, i), put_int(t, o->source), put_word(t, o->target),
+        put_word(t, o->toolchain);
     put_int(t, o->bytes), text_puts(t, "\n");
   }
 }
@@ -558,9 +578,11 @@ static void hash_text(char out[33], const void *data, size_t n) {
 void plan_write(Plan *p, Text *out) {
   Text t;
   text_init(&t, p->arena);
-  write_heads(p, &t), write_call(&t, "optimizer", &p->optimizer), write_call(&t, "schedule", &p->schedule), write_axes(p, &t);
+  write_heads(p, &t), write_call(&t, "optimizer", &p->optimizer), write_call(&t, "schedule", &p->schedule),
+      write_axes(p, &t);
   write_dims(p, &t), write_lines(p, &t), write_memory(p, &t), write_vars(p, &t), write_inputs(p, &t);
-  write_kernels(p, &t), write_gemms(p, &t), write_events(p, &t), write_fns(p, &t), write_cells(p, &t), write_sources(p, &t);
+  write_kernels(p, &t), write_gemms(p, &t), write_events(p, &t), write_fns(p, &t), write_cells(p, &t),
+      write_sources(p, &t);
   int64_t binary = 0;
   for (uint32_t i = 1; i < p->source.n; i++) binary += p->source.at[i].bytes;
   for (uint32_t i = 1; i < p->object.n; i++) binary += p->object.at[i].bytes;
@@ -598,7 +620,9 @@ static void read_row(Reader *r) {
 
 static void take_binary(Reader *r) {
   Plan *p = r->plan;
-  if (r->binary != r->end - r->p) wrong(r, "the file ends with %lld bytes, %lld are announced", (long long)(r->end - r->p), (long long)r->binary);
+  if (r->binary != r->end - r->p)
+    wrong(r, "the file ends with %lld bytes, %lld are announced", (long long)(r->end - r->p),
+          (long long)r->binary);
   for (uint32_t i = 1; i < p->source.n + p->object.n - 1 && !r->why; i++) {
     bool is_source = i < p->source.n;
     PlanSource *s = &p->source.at[is_source ? i : 0];
@@ -617,7 +641,9 @@ const char *plan_parse(Plan *p, const char *data, size_t n) {
   static const char magic[] = "mt plan ";
   if (!next_is(&r, magic)) return "it is no plan";
   if (digits(&r, 0, INT32_MAX) != PLAN_VERSION && !r.why)
-    return arena_printf(p->arena, "a plan of another version; this program reads version %d: compile the model again", PLAN_VERSION);
+    return arena_printf(p->arena,
+                        "a plan of another version; this program reads version %d: compile the model again",
+                        PLAN_VERSION);
   end_row(&r);
   if (!next_is(&r, "hash ") || r.end - r.p < 33) wrong(&r, "the hash is missing");
   if (r.why) return r.why;

@@ -33,7 +33,8 @@ uint32_t plan_line(Plan *p, const char *path, uint32_t line, uint32_t col, const
   uint64_t key = hash_mix(hash_mix(key_of(row.path), (uint64_t)line << 32 | col), key_of(row.what));
   for (uint64_t *at; (at = map_get(&p->line_by, key)); key = hash_mix(key, 1)) {
     const PlanLine *had = &p->line.at[*at];
-    if (had->path == row.path && had->what == row.what && had->line == line && had->col == col) return (uint32_t)*at;
+    if (had->path == row.path && had->what == row.what && had->line == line && had->col == col)
+      return (uint32_t)*at;
   }
   map_put(&p->line_by, key, p->line.n);
   vec_push(p->arena, &p->line, row);
@@ -71,7 +72,8 @@ PlanArg plan_slot_arg(Plan *p, uint32_t slot) {
 }
 
 static uint64_t gemm_key(const PlanGemm *g) {
-  int64_t w[] = {g->a, g->b, g->c, g->m, g->n, g->k, g->am, g->ak, g->bk, g->bn, g->cm, g->cn, g->nloop, g->accumulate};
+  int64_t w[] = {g->a,  g->b,  g->c,  g->m,  g->n,  g->k,     g->am,
+                 g->ak, g->bk, g->bn, g->cm, g->cn, g->nloop, g->accumulate};
   uint64_t h = hash_bytes(w, sizeof w, 0);
   h = hash_bytes(g->loop, g->nloop * sizeof *g->loop, h);
   return hash_bytes(&g->alpha, sizeof g->alpha, h);
@@ -82,9 +84,10 @@ static bool gemm_same(const PlanGemm *x, const PlanGemm *y) {
     const GemmLoop *u = &x->loop[i], *v = &y->loop[i];
     if (u->n != v->n || u->a != v->a || u->b != v->b || u->c != v->c) return false;
   }
-  return x->nloop == y->nloop && x->a == y->a && x->b == y->b && x->c == y->c && x->m == y->m && x->n == y->n && x->k == y->k &&
-         x->am == y->am && x->ak == y->ak && x->bk == y->bk && x->bn == y->bn && x->cm == y->cm && x->cn == y->cn &&
-         x->alpha == y->alpha && x->accumulate == y->accumulate;
+  return x->nloop == y->nloop && x->a == y->a && x->b == y->b && x->c == y->c && x->m == y->m &&
+         x->n == y->n && x->k == y->k && x->am == y->am && x->ak == y->ak && x->bk == y->bk &&
+         x->bn == y->bn && x->cm == y->cm && x->cn == y->cn && x->alpha == y->alpha &&
+         x->accumulate == y->accumulate;
 }
 
 uint32_t plan_gemm(Plan *p, PlanGemm g) {
@@ -117,9 +120,15 @@ static void ins_add(PlanAt at, PlanOp op, uint32_t what, int64_t bytes, const Pl
   vec_push(p->arena, &p->fn.at[at.fn].ins, ins);
 }
 
-void ins_kernel(PlanAt at, uint32_t kernel, const PlanArg *arg, uint32_t narg) { ins_add(at, PI_kernel, kernel, 0, arg, narg); }
-void ins_gemm(PlanAt at, uint32_t gemm, PlanArg c, PlanArg a, PlanArg b) { ins_add(at, PI_gemm, gemm, 0, (PlanArg[]){c, a, b}, 3); }
-void ins_copy(PlanAt at, PlanArg to, PlanArg from, int64_t bytes) { ins_add(at, PI_copy, 0, bytes, (PlanArg[]){to, from}, 2); }
+void ins_kernel(PlanAt at, uint32_t kernel, const PlanArg *arg, uint32_t narg) {
+  ins_add(at, PI_kernel, kernel, 0, arg, narg);
+}
+void ins_gemm(PlanAt at, uint32_t gemm, PlanArg c, PlanArg a, PlanArg b) {
+  ins_add(at, PI_gemm, gemm, 0, (PlanArg[]){c, a, b}, 3);
+}
+void ins_copy(PlanAt at, PlanArg to, PlanArg from, int64_t bytes) {
+  ins_add(at, PI_copy, 0, bytes, (PlanArg[]){to, from}, 2);
+}
 void ins_zero(PlanAt at, PlanArg to, int64_t bytes) { ins_add(at, PI_zero, 0, bytes, &to, 1); }
 void ins_record(PlanAt at, uint32_t event) { ins_add(at, PI_record, event, 0, 0, 0); }
 void ins_wait(PlanAt at, uint32_t event) { ins_add(at, PI_wait, event, 0, 0, 0); }

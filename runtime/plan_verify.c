@@ -39,17 +39,21 @@ static bool check_memory(Check *c) {
   const Plan *p = c->p;
   int64_t total = 0;
   for (int i = 0; i < MEM_COUNT; i++)
-    if (p->memory[i] < 0 || !add_ok(total, p->memory[i], &total) || total > INT64_C(1) << 46) return no(c, "it asks for too much memory");
-  if (p->memory[MEM_scalars] != SCALAR_BLOCK) return no(c, "the scalar block has %lld bytes, not %d", (long long)p->memory[MEM_scalars], SCALAR_BLOCK);
+    if (p->memory[i] < 0 || !add_ok(total, p->memory[i], &total) || total > INT64_C(1) << 46)
+      return no(c, "it asks for too much memory");
+  if (p->memory[MEM_scalars] != SCALAR_BLOCK)
+    return no(c, "the scalar block has %lld bytes, not %d", (long long)p->memory[MEM_scalars], SCALAR_BLOCK);
   for (uint32_t i = 1; i < p->buffer.n; i++) {
     const PlanBuffer *b = &p->buffer.at[i];
-    if (b->at < 0 || b->at % 64 || b->bytes < 0 || b->at > p->memory[b->mem] || b->bytes > p->memory[b->mem] - b->at)
+    if (b->at < 0 || b->at % 64 || b->bytes < 0 || b->at > p->memory[b->mem] ||
+        b->bytes > p->memory[b->mem] - b->at)
       return no(c, "buffer %u (%s) is not inside its block", i, b->name);
   }
   bool taken[SCALAR_BLOCK / 8] = {0};
   for (uint32_t i = 0; i < p->slot.n; i++) {
     const PlanSlot *s = &p->slot.at[i];
-    bool right = (s->dtype == DT_f64 || s->dtype == DT_i64) && s->at >= 0 && s->at % 8 == 0 && s->at < SCALAR_BLOCK;
+    bool right =
+        (s->dtype == DT_f64 || s->dtype == DT_i64) && s->at >= 0 && s->at % 8 == 0 && s->at < SCALAR_BLOCK;
     if (!right || taken[s->at / 8]) return no(c, "slot %s is not right", s->name);
     taken[s->at / 8] = true;
   }
@@ -59,7 +63,7 @@ static bool check_memory(Check *c) {
 // `count` values of a format at byte `at` of a buffer
 static bool inside(const Plan *p, uint32_t buffer, int64_t at, int64_t count, DType t) {
   int64_t bytes, width = (int64_t)dtype_bytes(t);
-  if (!buffer || buffer >= p->buffer.n || at < 0 || at % width || !mul_ok(count, width, &bytes)) return false;
+  if (!width || !buffer || buffer >= p->buffer.n || at < 0 || at % width || !mul_ok(count, width, &bytes)) return false;
   return at <= p->buffer.at[buffer].bytes && bytes <= p->buffer.at[buffer].bytes - at;
 }
 
@@ -90,11 +94,14 @@ static bool check_vars(Check *c) {
     bool own = v->kind == PVAR_param;
     if (own != (v->of == 0) || v->of >= p->var.n || (!own && p->var.at[v->of].kind != PVAR_param))
       return no(c, "variable %s is of no parameter", v->name);
-    if (!dtype_is_float(v->dtype) || !isfinite(v->a) || !isfinite(v->b)) return no(c, "variable %s: its format or initial value is not right", v->name);
+    if (!dtype_is_float(v->dtype) || !isfinite(v->a) || !isfinite(v->b))
+      return no(c, "variable %s: its format or initial value is not right", v->name);
     Storage s = plan_storage(p, v);
     int64_t n = storage_count(&s);
-    if (n < 0 || !inside(p, v->buffer, 0, n, v->dtype)) return no(c, "variable %s does not fit into its buffer", v->name);
-    if (!own && n != padded(p, p->var.at[v->of].dim, p->var.at[v->of].ndim)) return no(c, "variable %s has not the shape of its parameter", v->name);
+    if (n < 0 || !inside(p, v->buffer, 0, n, v->dtype))
+      return no(c, "variable %s does not fit into its buffer", v->name);
+    if (!own && n != padded(p, p->var.at[v->of].dim, p->var.at[v->of].ndim))
+      return no(c, "variable %s has not the shape of its parameter", v->name);
     if (!own) continue;
     Pieces pieces = {0};
     const char *why = storage_pieces(c->arena, &s, &pieces);
@@ -110,7 +117,8 @@ static bool check_vars(Check *c) {
     }
     qsort(r, n, sizeof *r, by_place);
     for (uint32_t i = 1; i < n; i++)
-      if (r[i].at < r[i - 1].end) return no(c, "variables %s and %s overlap", p->var.at[r[i - 1].id].name, p->var.at[r[i].id].name);
+      if (r[i].at < r[i - 1].end)
+        return no(c, "variables %s and %s overlap", p->var.at[r[i - 1].id].name, p->var.at[r[i].id].name);
   }
   return true;
 }
@@ -119,11 +127,14 @@ static bool check_ends(Check *c) {                         // inputs and outputs
   const Plan *p = c->p;
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
-    if (!in->ndim || !p->dim.at[in->dim[0]].sample) return no(c, "input %s does not begin with the dim of samples", in->name);
+    if (!in->ndim || !p->dim.at[in->dim[0]].sample)
+      return no(c, "input %s does not begin with the dim of samples", in->name);
     if (p->cell.n && p->dim.at[in->dim[0]].extent * p->microbatches != p->global_batch)
-      return no(c, "input %s: %lld microbatches of %lld samples are not %lld", in->name, (long long)p->microbatches,
-                (long long)p->dim.at[in->dim[0]].extent, (long long)p->global_batch);
-    if (padded(p, in->dim, in->ndim) < 0 || in->line >= p->line.n || in->below < 0) return no(c, "input %s is not right", in->name);
+      return no(c, "input %s: %lld microbatches of %lld samples are not %lld", in->name,
+                (long long)p->microbatches, (long long)p->dim.at[in->dim[0]].extent,
+                (long long)p->global_batch);
+    if (padded(p, in->dim, in->ndim) < 0 || in->line >= p->line.n || in->below < 0)
+      return no(c, "input %s is not right", in->name);
     for (uint32_t j = 1; j < i; j++)
       if (p->input.at[j].name == in->name) return no(c, "two inputs are called %s", in->name);
   }
@@ -131,7 +142,9 @@ static bool check_ends(Check *c) {                         // inputs and outputs
     const PlanOutput *o = &p->output.at[i];
     bool right = isfinite(o->coef);
     if (o->slot) right = right && o->slot <= p->slot.n && p->slot.at[o->slot - 1].dtype == DT_f64;
-    else right = right && padded(p, o->dim, o->ndim) >= 0 && inside(p, o->buffer, 0, padded(p, o->dim, o->ndim), o->dtype);
+    else
+      right = right && padded(p, o->dim, o->ndim) >= 0 &&
+              inside(p, o->buffer, 0, padded(p, o->dim, o->ndim), o->dtype);
     if (!right) return no(c, "output %s is not right", o->name);
   }
   return true;
@@ -147,15 +160,18 @@ static bool check_kernels(Check *c) {
   const Plan *p = c->p;
   for (uint32_t i = 1; i < p->kernel.n; i++) {
     const PlanKernel *k = &p->kernel.at[i];
-    if (!is_symbol(k->symbol) || strlen(k->symbol) > 200) return no(c, "kernel %u: '%.100s' is no symbol", i, k->symbol);
+    if (!is_symbol(k->symbol) || strlen(k->symbol) > 200)
+      return no(c, "kernel %u: '%.100s' is no symbol", i, k->symbol);
     if (!k->source || k->source >= p->source.n) return no(c, "kernel %s has no source %u", k->symbol, k->source);
     bool right = k->stages >= 1 && k->stages <= 2 && k->param.n && k->param.n + (k->work > 0) <= KERNEL_ARGS;
     for (uint32_t s = 0; s < k->stages && right; s++) right = k->units[s] >= 0 && k->grain[s] >= 1;
-    for (uint32_t j = 0; j < k->param.n && right; j++) right = dtype_bytes(k->param.at[j].dtype) > 0 && k->param.at[j].count >= 0;
+    for (uint32_t j = 0; j < k->param.n && right; j++)
+      right = dtype_bytes(k->param.at[j].dtype) > 0 && k->param.at[j].count >= 0;
     if (!right) return no(c, "kernel %s is not right", k->symbol);
   }
   for (uint32_t i = 1; i < p->object.n; i++)
-    if (!p->object.at[i].source || p->object.at[i].source >= p->source.n) return no(c, "object %u has no source", i);
+    if (!p->object.at[i].source || p->object.at[i].source >= p->source.n)
+      return no(c, "object %u has no source", i);
   return true;
 }
 
@@ -215,21 +231,27 @@ static bool check_gemms(Check *c) {
   for (uint32_t i = 1; i < p->gemm.n; i++) {
     const PlanGemm *g = &p->gemm.at[i];
     int wide = (g->a == DT_f64) + (g->b == DT_f64) + (g->c == DT_f64);
-    if (!dtype_is_float(g->a) || !dtype_is_float(g->b) || !dtype_is_float(g->c) || (wide && wide != 3) || !isfinite(g->alpha))
+    if (!dtype_is_float(g->a) || !dtype_is_float(g->b) || !dtype_is_float(g->c) || (wide && wide != 3) ||
+        !isfinite(g->alpha))
       return no(c, "gemm %u: no product of these formats", i);
     int64_t strides[] = {g->am, g->ak, g->bk, g->bn, g->cm, g->cn};
-    bool right = is_matrix(g->m, g->k, g->am, g->ak) && is_matrix(g->k, g->n, g->bk, g->bn) && is_matrix(g->m, g->n, g->cm, g->cn);
+    bool right = is_matrix(g->m, g->k, g->am, g->ak) && is_matrix(g->k, g->n, g->bk, g->bn) &&
+                 is_matrix(g->m, g->n, g->cm, g->cn);
     for (size_t j = 0; j < COUNT(strides); j++) right = right && strides[j] >= 0 && strides[j] <= INT32_MAX;
-    right = right && g->m >= 0 && g->n >= 0 && g->k >= 0 && g->m <= INT32_MAX && g->n <= INT32_MAX && g->k <= INT32_MAX;
+    right = right && g->m >= 0 && g->n >= 0 && g->k >= 0 && g->m <= INT32_MAX && g->n <= INT32_MAX &&
+            g->k <= INT32_MAX;
     int64_t total = 1;
     for (uint32_t j = 0; j < g->nloop && right; j++) {
       const GemmLoop *l = &g->loop[j];
-      right = l->n >= 0 && l->a >= 0 && l->b >= 0 && l->c >= 0 && mul_ok(total, l->n, &total) && total < INT64_C(1) << 40;
+      right = l->n >= 0 && l->a >= 0 && l->b >= 0 && l->c >= 0 && mul_ok(total, l->n, &total) &&
+              total < INT64_C(1) << 40;
     }
     int64_t flops = 2;
-    right = right && mul_ok(flops, g->m, &flops) && mul_ok(flops, g->n, &flops) && mul_ok(flops, g->k, &flops) && mul_ok(flops, total, &flops);
+    right = right && mul_ok(flops, g->m, &flops) && mul_ok(flops, g->n, &flops) &&
+            mul_ok(flops, g->k, &flops) && mul_ok(flops, total, &flops);
     if (!right) return no(c, "gemm %u: its extents or strides are not right", i);
-    if (gemm_span(g, GEMM_A) < 0 || gemm_span(g, GEMM_B) < 0 || gemm_span(g, GEMM_C) < 0) return no(c, "gemm %u is too large", i);
+    if (gemm_span(g, GEMM_A) < 0 || gemm_span(g, GEMM_B) < 0 || gemm_span(g, GEMM_C) < 0)
+      return no(c, "gemm %u is too large", i);
     if (!gemm_c_apart(g)) return no(c, "gemm %u writes an element twice", i);
   }
   return true;
@@ -257,14 +279,17 @@ static int ins_touches(Check *c, const PlanIns *in, Touch *t) {
     case PI_kernel: {
       if (!in->what || in->what >= p->kernel.n) return no(c, "no kernel %u", in->what) - 1;
       const PlanKernel *k = &p->kernel.at[in->what];
-      if (in->narg != k->param.n + (k->work > 0)) return no(c, "%u buffers for kernel %s", in->narg, k->symbol) - 1;
+      if (in->narg != k->param.n + (k->work > 0))
+        return no(c, "%u buffers for kernel %s", in->narg, k->symbol) - 1;
       for (uint32_t i = 0; i < k->param.n; i++) {
         const PlanParam *q = &k->param.at[i];
-        if (!inside(p, a[i].buffer, a[i].at, q->count, q->dtype)) return no(c, "argument %u of kernel %s is not inside buffer %u", i, k->symbol, a[i].buffer) - 1;
+        if (!inside(p, a[i].buffer, a[i].at, q->count, q->dtype))
+          return no(c, "argument %u of kernel %s is not inside buffer %u", i, k->symbol, a[i].buffer) - 1;
         t[n++] = touch(p, &a[i], q->count, q->dtype, q->written);
       }
       if (!k->work) return n;
-      if (!inside(p, a[n].buffer, a[n].at, k->work, DT_u8) || a[n].at % 64) return no(c, "the work buffer of kernel %s is too small", k->symbol) - 1;
+      if (!inside(p, a[n].buffer, a[n].at, k->work, DT_u8) || a[n].at % 64)
+        return no(c, "the work buffer of kernel %s is too small", k->symbol) - 1;
       t[n] = touch(p, &a[n], k->work, DT_u8, true);
       return n + 1;
     }
@@ -274,29 +299,34 @@ static int ins_touches(Check *c, const PlanIns *in, Touch *t) {
       const struct { int which; DType t; } of[3] = {{GEMM_C, g->c}, {GEMM_A, g->a}, {GEMM_B, g->b}};
       for (int i = 0; i < 3; i++) {
         int64_t span = gemm_span(g, of[i].which);
-        if (!inside(p, a[i].buffer, a[i].at, span, of[i].t)) return no(c, "operand %d of gemm %u is not inside buffer %u", i, in->what, a[i].buffer) - 1;
+        if (!inside(p, a[i].buffer, a[i].at, span, of[i].t))
+          return no(c, "operand %d of gemm %u is not inside buffer %u", i, in->what, a[i].buffer) - 1;
         t[n++] = touch(p, &a[i], span, of[i].t, i == 0);
       }
       if (meets(&t[0], &t[1]) || meets(&t[0], &t[2])) return no(c, "gemm %u writes what it reads", in->what) - 1;
       return n;
     }
     case PI_copy:
-      if (in->narg != 2 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8) || !inside(p, a[1].buffer, a[1].at, in->bytes, DT_u8))
+      if (in->narg != 2 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8) ||
+          !inside(p, a[1].buffer, a[1].at, in->bytes, DT_u8))
         return no(c, "a copy is not inside its buffers") - 1;
       t[0] = touch(p, &a[0], in->bytes, DT_u8, true), t[1] = touch(p, &a[1], in->bytes, DT_u8, false);
       return meets(&t[0], &t[1]) ? no(c, "a copy onto itself") - 1 : 2;
     case PI_zero:
-      if (in->narg != 1 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8)) return no(c, "a zero is not inside its buffer") - 1;
+      if (in->narg != 1 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8))
+        return no(c, "a zero is not inside its buffer") - 1;
       t[0] = touch(p, &a[0], in->bytes, DT_u8, true);
       return 1;
     case PI_record: case PI_wait:
       if (!in->what || in->what >= p->event.n || in->narg || in->when) return no(c, "no event %u", in->what) - 1;
       return 0;
     case PI_load: {
-      if (!in->what || in->what >= p->input.n || in->narg != 1 || in->when) return no(c, "no input %u", in->what) - 1;
+      if (!in->what || in->what >= p->input.n || in->narg != 1 || in->when)
+        return no(c, "no input %u", in->what) - 1;
       const PlanInput *input = &p->input.at[in->what];
       int64_t count = padded(p, input->dim, input->ndim);
-      if (!inside(p, a[0].buffer, a[0].at, count, input->dtype)) return no(c, "input %s is not inside buffer %u", input->name, a[0].buffer) - 1;
+      if (!inside(p, a[0].buffer, a[0].at, count, input->dtype))
+        return no(c, "input %s is not inside buffer %u", input->name, a[0].buffer) - 1;
       t[0] = touch(p, &a[0], count, input->dtype, true);
       return 1;
     }
@@ -311,9 +341,11 @@ static bool check_ins(Check *c) {
   for (uint32_t f = 1; f < p->fn.n; f++)
     for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) {
       const PlanIns *in = &p->fn.at[f].ins.at[i];
-      if (in->line >= p->line.n) return no(c, "instruction %u of %s has no line %u", i, p->fn.at[f].name, in->line);
+      if (in->line >= p->line.n)
+        return no(c, "instruction %u of %s has no line %u", i, p->fn.at[f].name, in->line);
       if (ins_touches(c, in, t) < 0) {
-        c->why = arena_printf(c->arena, "instruction %u of %s (%s): %s", i, p->fn.at[f].name, plan_place(p, c->arena, in->line), c->why);
+        c->why = arena_printf(c->arena, "instruction %u of %s (%s): %s", i, p->fn.at[f].name,
+                              plan_place(p, c->arena, in->line), c->why);
         return false;
       }
     }
@@ -329,7 +361,11 @@ typedef VEC(Clock) Clocks;
 
 // Runs functions one after the other as the streams would, each as far as it can, with a clock per stream that records
 // and waits carry over. Events have one recording and one waiting stream, so no interleaving gives another result.
-typedef struct { const uint32_t *fn; uint32_t n; uint32_t at, ins; } Walker;   // one stream's place: fn[at], instruction ins
+typedef struct {
+  const uint32_t *fn;
+  uint32_t n;
+  uint32_t at, ins;
+} Walker; // one stream's place: fn[at], instruction ins
 
 static bool walk(Check *c, const uint32_t *fn, uint32_t nfn, Accesses *out) {
   const Plan *p = c->p;
@@ -351,7 +387,8 @@ static bool walk(Check *c, const uint32_t *fn, uint32_t nfn, Accesses *out) {
           uint32_t initial = p->event.at[e].initial;
           if (waited[e] >= initial + sent[e].n) break;
           if (waited[e] >= initial)
-            for (int k = 0; k < STREAM_COUNT; k++) now[s].clock[k] = MAX(now[s].clock[k], sent[e].at[waited[e] - initial].clock[k]);
+            for (int k = 0; k < STREAM_COUNT; k++)
+              now[s].clock[k] = MAX(now[s].clock[k], sent[e].at[waited[e] - initial].clock[k]);
           waited[e]++;
         }
         moved = true;
@@ -379,12 +416,14 @@ static bool check_events(Check *c) {
       const PlanIns *in = &p->fn.at[f].ins.at[i];
       if (in->op != PI_record && in->op != PI_wait) continue;
       int *who = in->op == PI_record ? &recorder[in->what] : &waiter[in->what];
-      if (*who && *who != (int)in->stream + 1) return no(c, "event %s is used by two streams at one end", p->event.at[in->what].name);
+      if (*who && *who != (int)in->stream + 1)
+        return no(c, "event %s is used by two streams at one end", p->event.at[in->what].name);
       *who = (int)in->stream + 1;
       balance[in->what] += in->op == PI_record ? 1 : -1;
     }
     for (uint32_t e = 1; e < p->event.n; e++)
-      if (balance[e]) return no(c, "%s records and waits for %s unequally often", p->fn.at[f].name, p->event.at[e].name);
+      if (balance[e])
+        return no(c, "%s records and waits for %s unequally often", p->fn.at[f].name, p->event.at[e].name);
   }
   for (uint32_t e = 1; e < p->event.n; e++)
     if (p->event.at[e].initial > 2) return no(c, "event %s begins with more than 2", p->event.at[e].name);
@@ -418,8 +457,8 @@ static bool check_hazards(Check *c, const uint32_t *fn, uint32_t nfn) {
     for (uint32_t j = 0; j < all.n; j++) {
       const Access *x = &few.at[i], *y = &all.at[j];
       if (x->stream != y->stream && meets(&x->touch, &y->touch) && !in_order(x, y))
-        return no(c, "instruction %u of %s and instruction %u of %s touch the same bytes without an order", x->ins, p->fn.at[x->fn].name,
-                  y->ins, p->fn.at[y->fn].name);
+        return no(c, "instruction %u of %s and instruction %u of %s touch the same bytes without an order",
+                  x->ins, p->fn.at[x->fn].name, y->ins, p->fn.at[y->fn].name);
     }
   return true;
 }
@@ -429,7 +468,8 @@ static bool check_streams(Check *c) {
   if (!check_events(c)) return false;
   bool several = false;                                    // one stream has its order from the list
   for (uint32_t f = 1; f < p->fn.n; f++)
-    for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) several |= p->fn.at[f].ins.at[i].stream != STREAM_compute || p->fn.at[f].ins.at[i].op == PI_wait;
+    for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++)
+      several |= p->fn.at[f].ins.at[i].stream != STREAM_compute || p->fn.at[f].ins.at[i].op == PI_wait;
   if (!several) return true;
   for (uint32_t f = 1; f < p->fn.n; f++)
     if (!check_hazards(c, (uint32_t[]){f, f, f, f}, 4)) return false;
@@ -442,7 +482,8 @@ static bool check_cells(Check *c) {
   const Plan *p = c->p;
   int64_t next[CELL_COUNT] = {0};
   if (!p->cell.n) return true;
-  if (p->microbatches < 1 || p->microbatches > 1 << 20) return no(c, "a step of %lld microbatches", (long long)p->microbatches);
+  if (p->microbatches < 1 || p->microbatches > 1 << 20)
+    return no(c, "a step of %lld microbatches", (long long)p->microbatches);
   for (uint32_t i = 0; i < p->cell.n; i++) {
     const PlanCell *cell = &p->cell.at[i];
     if (!cell->fn || cell->fn >= p->fn.n) return no(c, "cell %u has no function %u", i, cell->fn);
@@ -450,13 +491,14 @@ static bool check_cells(Check *c) {
     if (cell->kind == CELL_P && next[CELL_FB]) return no(c, "cell %u: a denominator after the first backward", i);
     if ((cell->kind == CELL_U) != (i == p->cell.n - 1)) return no(c, "cell %u: the update is the last cell", i);
   }
-  if (next[CELL_FB] != p->microbatches || (next[CELL_P] && next[CELL_P] != p->microbatches)) return no(c, "the cells are not one for each microbatch");
+  if (next[CELL_FB] != p->microbatches || (next[CELL_P] && next[CELL_P] != p->microbatches))
+    return no(c, "the cells are not one for each microbatch");
   return true;
 }
 
 const char *plan_verify(const Plan *p, Arena *a) {
   Check c = {p, a, 0};
-  bool right = check_dims(&c) && check_memory(&c) && check_vars(&c) && check_kernels(&c) && check_gemms(&c) && check_cells(&c) &&
-               check_ends(&c) && check_ins(&c) && check_streams(&c);
+  bool right = check_dims(&c) && check_memory(&c) && check_vars(&c) && check_kernels(&c) && check_gemms(&c) &&
+               check_cells(&c) && check_ends(&c) && check_ins(&c) && check_streams(&c);
   return right ? 0 : c.why;
 }

@@ -38,7 +38,8 @@ static Status find_logits(const Plan *p, const PlanInput *tokens, Logits *l) {
     *l = (Logits){.out = o};
     for (uint32_t d = o->ndim; d-- > 0; step *= p->dim.at[o->dim[d]].size) {
       if (o->dim[d] == tokens->dim[1]) l->seq_stride = step;
-      else if (o->dim[d] != tokens->dim[0]) l->vocab = o->dim[d], l->vocab_stride = step, l->nvocab = p->dim.at[o->dim[d]].extent;
+      else if (o->dim[d] != tokens->dim[0])
+        l->vocab = o->dim[d], l->vocab_stride = step, l->nvocab = p->dim.at[o->dim[d]].extent;
     }
     if (l->seq_stride && l->vocab) return 0;
   }
@@ -69,10 +70,12 @@ Status sample_print(Arena *a, Exec *x, const SampleRule *r, FILE *to) {
   const Plan *p = x->plan;
   const PlanInput *tokens = tokens_of(p);
   Logits l;
-  if (!tokens || tokens->ndim != 2 || tokens->dtype != DT_i32) return fail(EXIT_USAGE, "--sample: the model has no input tokens: i32[batch, seq]");
+  if (!tokens || tokens->ndim != 2 || tokens->dtype != DT_i32)
+    return fail(EXIT_USAGE, "--sample: the model has no input tokens: i32[batch, seq]");
   TRY(find_logits(p, tokens, &l));
   if (l.nvocab < BYTES || l.nvocab > BYTES + 64)
-    return fail(EXIT_USAGE, "--sample works on bytes; the model's vocabulary has %lld entries", (long long)l.nvocab);
+    return fail(EXIT_USAGE, "--sample works on bytes; the model's vocabulary has %lld entries",
+                (long long)l.nvocab);
   if (!*r->prompt) return fail(EXIT_USAGE, "--sample needs a text to begin with");
   Window w = {p, p->dim.at[tokens->dim[1]].extent, 0, 0};
   int32_t *all = NEW_N(a, int32_t, w.seq);

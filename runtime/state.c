@@ -3,7 +3,9 @@
 #include "runtime/init.h"
 #include <stdatomic.h>
 
-static void *var_at(const State *s, uint32_t var) { return dev_at(s->dev, (PlanArg){s->plan->var.at[var].buffer, 0}); }
+static void *var_at(const State *s, uint32_t var) {
+  return dev_at(s->dev, (PlanArg){s->plan->var.at[var].buffer, 0});
+}
 
 static void view_add(Arena *a, State *s, View view, uint32_t var) {
   const Plan *p = s->plan;
@@ -14,10 +16,15 @@ static void view_add(Arena *a, State *s, View view, uint32_t var) {
   if (why) bug("%s: %s", v->name, why);
   for (uint32_t i = 0; i < pieces.n; i++) {
     const Piece *q = &pieces.at[i];
-    Str name = view == VIEW_moments ? arena_printf(a, "%s.%s", q->name, kind ? kind + 1 : "moment") : arena_printf(a, "%s", q->name);
+    Str name = view == VIEW_moments ? arena_printf(a, "%s.%s", q->name, kind ? kind + 1 : "moment")
+                                    : arena_printf(a, "%s", q->name);
     int64_t *shape = NEW_N(a, int64_t, q->ndim + 1);
     memcpy(shape, q->shape, sizeof *shape * (size_t)q->ndim);
-    Tensor t = {.name = name, .dtype = v->dtype == DT_f64 ? DT_f64 : DT_f32, .ndim = q->ndim, .shape = shape, .count = q->count};
+    Tensor t = {.name = name,
+                .dtype = v->dtype == DT_f64 ? DT_f64 : DT_f32,
+                .ndim = q->ndim,
+                .shape = shape,
+                .count = q->count};
     map_put(&s->by_name, key_of(name), (uint64_t)view << 32 | s->view[view].tensor.n);
     vec_push(a, &s->view[view].tensor, t);
     vec_push(a, &s->view[view].stored, (Stored){var, *q});
@@ -65,7 +72,8 @@ void state_draw(State *s) {
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
     Storage storage = plan_storage(p, v);
-    if (v->kind == PVAR_param) init_values(dev_work(s->dev), &storage, v->init, v->a, v->b, p->seed, var_at(s, i));
+    if (v->kind == PVAR_param)
+      init_values(dev_work(s->dev), &storage, v->init, v->a, v->b, p->seed, var_at(s, i));
     if (v->kind == PVAR_moment) init_values(dev_work(s->dev), &storage, PINIT_zeros, 0, 0, p->seed, var_at(s, i));
   }
 }
@@ -95,8 +103,11 @@ static Status match(Arena *a, Load *l, bool strict, bool *used) {
     Storage storage = plan_storage(l->s->plan, &l->s->plan->var.at[st->var]);
     if (l->view == VIEW_moments) storage.name = l->s->plan->var.at[l->s->plan->var.at[st->var].of].name;
     if (!piece_fits(&storage, &st->piece, t->ndim, t->shape))
-      return fail(EXIT_INPUT, "error MT0263: %s", piece_mismatch(a, &storage, &st->piece, l->file->path, t->ndim, t->shape));
-    if (!dtype_is_float(t->dtype)) return fail(EXIT_INPUT, "%s: the tensor %s is %s, a float is needed", l->file->path, t->name, t->format);
+      return fail(EXIT_INPUT, "error MT0263: %s",
+                  piece_mismatch(a, &storage, &st->piece, l->file->path, t->ndim, t->shape));
+    if (!dtype_is_float(t->dtype))
+      return fail(EXIT_INPUT, "%s: the tensor %s is %s, a float is needed", l->file->path, t->name,
+                  t->format);
     used[t - l->file->tensor.at] = true;
   }
   return 0;
@@ -132,7 +143,8 @@ static Status leftover(Arena *a, const Safetensors *file, const bool *used, bool
     if (unknown++ < 5) text_printf(&names, "%s%s", unknown > 1 ? ", " : "", t->name);
   }
   if (!unknown) return 0;
-  return fail(EXIT_INPUT, "%s: %d tensor%s the model does not have: %s%s", file->path, unknown, unknown == 1 ? "" : "s", names.s, unknown > 5 ? ", …" : "");
+  return fail(EXIT_INPUT, "%s: %d tensor%s the model does not have: %s%s", file->path, unknown,
+              unknown == 1 ? "" : "s", names.s, unknown > 5 ? ", …" : "");
 }
 
 static void load_task(void *with, int64_t lo, int64_t hi, int worker) {

@@ -72,12 +72,15 @@ static Str name_of(Arena *a, const Storage *s, const int64_t *index) {
 
 // ---- the pieces ---------------------------------------------------------------------------------------------------
 static const char *storage_check(Arena *a, const Storage *s) {
-  if (s->ndim < 0 || s->ndim > STORAGE_DIMS) return arena_printf(a, "%d dims, at most %d are possible", s->ndim, STORAGE_DIMS);
+  if (s->ndim < 0 || s->ndim > STORAGE_DIMS)
+    return arena_printf(a, "%d dims, at most %d are possible", s->ndim, STORAGE_DIMS);
   for (int i = 0; i < s->ndim; i++) {
     const StorageDim *d = &s->dim[i];
     if (d->extent < 0 || d->size < d->extent)
-      return arena_printf(a, "dim %s has %lld entries in %lld", d->name, (long long)d->extent, (long long)d->size);
-    if (d->axis < (i ? d[-1].axis : 0) || d->axis > i) return arena_printf(a, "dim %s is on axis %d, out of order", d->name, d->axis);
+      return arena_printf(a, "dim %s has %lld entries in %lld", d->name, (long long)d->extent,
+                          (long long)d->size);
+    if (d->axis < (i ? d[-1].axis : 0) || d->axis > i)
+      return arena_printf(a, "dim %s is on axis %d, out of order", d->name, d->axis);
   }
   return storage_count(s) < 0 ? "too many entries" : 0;
 }
@@ -142,16 +145,19 @@ int64_t piece_run(const Piece *p, int64_t value, int64_t *at) {
 void piece_get(const Piece *p, DType stored, const void *storage, int64_t first, int64_t n, DType to, void *dst) {
   size_t from_bytes = dtype_bytes(stored), to_bytes = dtype_bytes(to);
   char *d = dst;
-  for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at)); first += run, n -= run, d += (size_t)run * to_bytes) {
+  for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at));
+       first += run, n -= run, d += (size_t)run * to_bytes) {
     run = MIN(run, n);
     dtype_convert(to, d, stored, (const char *)storage + (size_t)at * from_bytes, (size_t)run);
   }
 }
 
-void piece_put(const Piece *p, DType stored, void *storage, int64_t first, int64_t n, DType from, const void *src) {
+void piece_put(const Piece *p, DType stored, void *storage, int64_t first, int64_t n, DType from,
+               const void *src) {
   size_t to_bytes = dtype_bytes(stored), from_bytes = dtype_bytes(from);
   const char *s = src;
-  for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at)); first += run, n -= run, s += (size_t)run * from_bytes) {
+  for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at));
+       first += run, n -= run, s += (size_t)run * from_bytes) {
     run = MIN(run, n);
     dtype_convert(stored, (char *)storage + (size_t)at * to_bytes, from, s, (size_t)run);
   }
@@ -174,7 +180,7 @@ bool piece_fits(const Storage *s, const Piece *p, int ndim, const int64_t *shape
   holes_of(a, s, holed);
   arena_destroy(a);
   int next = 0;
-  for (int i = 0; i < ndim; i++) {                         // each entry of the shape is a product of the next dims
+  for (int i = 0; i < ndim; i++) { // each entry of the shape is a product of the next dims
     int64_t group = 1;
     while (group < shape[i] && next < s->ndim) {
       if (!holed[next]) group *= s->dim[next].extent;

@@ -24,7 +24,8 @@ static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
 
 static void ins_cost(const Plan *p, const PlanIns *in, double *flops, double *bytes) {
   *flops = *bytes = 0;
-  if (in->op == PI_kernel) *flops = (double)p->kernel.at[in->what].flops, *bytes = (double)p->kernel.at[in->what].bytes;
+  if (in->op == PI_kernel)
+    *flops = (double)p->kernel.at[in->what].flops, *bytes = (double)p->kernel.at[in->what].bytes;
   if (in->op == PI_copy) *bytes = 2 * (double)in->bytes;
   if (in->op == PI_zero) *bytes = (double)in->bytes;
   if (in->op != PI_gemm) return;
@@ -32,7 +33,8 @@ static void ins_cost(const Plan *p, const PlanIns *in, double *flops, double *by
   double loops = 1;
   for (uint32_t i = 0; i < g->nloop; i++) loops *= (double)g->loop[i].n;
   *flops = (double)gemm_flops(g);
-  *bytes = loops * ((double)(g->m * g->k) * (double)dtype_bytes(g->a) + (double)(g->k * g->n) * (double)dtype_bytes(g->b) +
+  *bytes = loops * ((double)(g->m * g->k) * (double)dtype_bytes(g->a) +
+                    (double)(g->k * g->n) * (double)dtype_bytes(g->b) +
                     (double)(g->m * g->n) * (double)dtype_bytes(g->c));
 }
 
@@ -53,7 +55,10 @@ double plan_step_flops(const Plan *p) {
 static void put_thread(Text *t, int tid, const char *name) {
   text_printf(t, "{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
   text_json(t, name);
-  text_printf(t, "}},\n{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}},\n", tid, tid);
+  text_printf(t,
+              "}},\n{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_"
+              "index\":%d}},\n",
+              tid, tid);
 }
 
 static void put_time(Text *t, double begin, double end, double zero) { // µs, to the nanosecond
@@ -79,17 +84,21 @@ Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpan
   double zero = steps->n ? steps->at[0].begin : 0;
   text_puts(&t, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":"), text_json(&t, p->hash);
   text_puts(&t, ",\"model\":"), text_json(&t, p->model);
-  text_puts(&t, "},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"rank 0\"}},\n");
+  text_puts(&t, "},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":"
+                "\"rank 0\"}},\n");
   for (int s = 0; s < STREAM_COUNT; s++) put_thread(&t, s, stream_name[s]);
   put_thread(&t, STEPS, "steps");
   for (int s = 0; s < STREAM_COUNT; s++) {
     int64_t n;
     const DevSpan *span = dev_spans(d, (PlanStream)s, &n);
     for (int64_t i = 0; i < n; i++) put_span(&t, a, p, &span[i], s, zero);
-    if (n == TRACE_SPANS) fprintf(stderr, "%s: --trace: the first %d instructions of stream %s are kept\n", program_name, TRACE_SPANS, stream_name[s]);
+    if (n == TRACE_SPANS)
+      fprintf(stderr, "%s: --trace: the first %d instructions of stream %s are kept\n", program_name,
+              TRACE_SPANS, stream_name[s]);
   }
   for (uint32_t i = 0; i < steps->n; i++) {
-    text_printf(&t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"step\",\"name\":\"step %lld\",", STEPS, (long long)steps->at[i].step);
+    text_printf(&t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"step\",\"name\":\"step %lld\",", STEPS,
+                (long long)steps->at[i].step);
     put_time(&t, steps->at[i].begin, steps->at[i].end, zero);
     text_puts(&t, "},\n");
   }
@@ -137,7 +146,8 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
       if (!t.runs || in->op == PI_record || in->op == PI_wait) continue;
       const PlanLine *l = &p->line.at[in->line];
       Str what = intern(in_a, fold_numbers(a, l->what));
-      uint64_t key = hash_mix(hash_mix(hash_mix((uint64_t)in->op, in->what), key_of(what)), hash_mix(key_of(l->path), (uint64_t)l->line << 32 | l->col));
+      uint64_t key = hash_mix(hash_mix(hash_mix((uint64_t)in->op, in->what), key_of(what)),
+                              hash_mix(key_of(l->path), (uint64_t)l->line << 32 | l->col));
       uint64_t *at = map_get(&by, key);
       if (!at) {
         at = map_put(&by, key, row.n);
@@ -146,18 +156,22 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
       Row *r = &row.at[*at];
       double flops, bytes;
       ins_cost(p, in, &flops, &bytes);
-      r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs, r->bytes += bytes * (double)t.runs;
+      r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs,
+          r->bytes += bytes * (double)t.runs;
       if (in->stream == STREAM_compute) counted += t.seconds;
     }
   if (row.n) qsort(row.at, row.n, sizeof *row.at, by_time);
-  fprintf(to, "%9s %6s %8s %9s %8s %8s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us", "GFLOP/s", "GB/s", "kind", "name", "what", "line");
+  fprintf(to, "%9s %6s %8s %9s %8s %8s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us",
+          "GFLOP/s", "GB/s", "kind", "name", "what", "line");
   for (uint32_t i = 0; i < MIN(row.n, (uint32_t)MOST); i++) {
     const Row *r = &row.at[i];
-    fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds, 100 * r->seconds / MAX(seconds, 1e-9),
-            (long long)r->runs, r->seconds / (double)r->runs * 1e6, r->flops / MAX(r->seconds, 1e-9) * 1e-9,
-            r->bytes / MAX(r->seconds, 1e-9) * 1e-9, op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
+    fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds,
+            100 * r->seconds / MAX(seconds, 1e-9), (long long)r->runs, r->seconds / (double)r->runs * 1e6,
+            r->flops / MAX(r->seconds, 1e-9) * 1e-9, r->bytes / MAX(r->seconds, 1e-9) * 1e-9,
+            op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
   }
   if (row.n > MOST) fprintf(to, "%9s and %u more\n", "", row.n - MOST);
-  fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", counted, 100 * counted / MAX(seconds, 1e-9), seconds);
+  fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", counted,
+          100 * counted / MAX(seconds, 1e-9), seconds);
   arena_destroy(a);
 }

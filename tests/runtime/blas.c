@@ -17,19 +17,23 @@ static int64_t lay(Loop **order, int n) {
   return step;
 }
 
-static double value_at(DType t, const void *p, int64_t i) { return dtype_load(t, (const char *)p + (size_t)i * dtype_bytes(t)); }
+static double value_at(DType t, const void *p, int64_t i) {
+  return dtype_load(t, (const char *)p + (size_t)i * dtype_bytes(t));
+}
 
 typedef struct { PlanGemm g; void *a, *b, *c; int64_t na, nb, nc; } Case;
 
 static Case random_case(Arena *arena, int round) {
-  static const DType formats[][3] = {{DT_f64, DT_f64, DT_f64}, {DT_f32, DT_f32, DT_f32}, {DT_bf16, DT_bf16, DT_bf16},
-                                     {DT_bf16, DT_bf16, DT_f32}, {DT_f32, DT_bf16, DT_f32}, {DT_f16, DT_f16, DT_f16}};
+  static const DType formats[][3] = {{DT_f64, DT_f64, DT_f64},    {DT_f32, DT_f32, DT_f32},
+                                     {DT_bf16, DT_bf16, DT_bf16}, {DT_bf16, DT_bf16, DT_f32},
+                                     {DT_f32, DT_bf16, DT_f32},   {DT_f16, DT_f16, DT_f16}};
   int64_t most = round % 40 == 39 ? 400 : 40;
   Case x = {.g = {.a = formats[round % 6][0], .b = formats[round % 6][1], .c = formats[round % 6][2]}};
   PlanGemm *g = &x.g;
   g->m = draw(most), g->n = draw(most), g->k = draw(most), g->nloop = (uint32_t)draw(most > 40 ? 1 : 4);
   g->alpha = draw(3) ? 1 : -0.5, g->accumulate = draw(2);
-  Loop am = {g->m, 0}, ak = {g->k, 0}, bk = {g->k, 0}, bn = {g->n, 0}, cm = {g->m, 0}, cn = {g->n, 0}, la[4], lb[4], lc[4];
+  Loop am = {g->m, 0}, ak = {g->k, 0}, bk = {g->k, 0}, bn = {g->n, 0}, cm = {g->m, 0}, cn = {g->n, 0}, la[4],
+       lb[4], lc[4];
   Loop *oa[6] = {&am, &ak}, *ob[6] = {&bk, &bn}, *oc[6] = {&cm, &cn};
   if (draw(2)) oa[0] = &ak, oa[1] = &am;
   if (draw(2)) ob[0] = &bn, ob[1] = &bk;
@@ -43,11 +47,15 @@ static Case random_case(Arena *arena, int round) {
     if (draw(3)) oc[nc++] = &lc[i];
   }
   x.na = lay(oa, na), x.nb = lay(ob, nb), x.nc = lay(oc, nc);
-  g->am = am.stride, g->ak = ak.stride, g->bk = bk.stride, g->bn = bn.stride, g->cm = cm.stride, g->cn = cn.stride;
-  for (uint32_t i = 0; i < g->nloop; i++) g->loop[i] = (GemmLoop){la[i].n, la[i].stride, lb[i].stride, lc[i].stride};
+  g->am = am.stride, g->ak = ak.stride, g->bk = bk.stride, g->bn = bn.stride, g->cm = cm.stride,
+  g->cn = cn.stride;
+  for (uint32_t i = 0; i < g->nloop; i++)
+    g->loop[i] = (GemmLoop){la[i].n, la[i].stride, lb[i].stride, lc[i].stride};
   x.a = NEW_N(arena, double, x.na), x.b = NEW_N(arena, double, x.nb), x.c = NEW_N(arena, double, x.nc);
-  for (int64_t i = 0; i < x.na; i++) dtype_store(g->a, (char *)x.a + (size_t)i * dtype_bytes(g->a), (double)draw(17) / 8 - 1);
-  for (int64_t i = 0; i < x.nb; i++) dtype_store(g->b, (char *)x.b + (size_t)i * dtype_bytes(g->b), (double)draw(17) / 8 - 1);
+  for (int64_t i = 0; i < x.na; i++)
+    dtype_store(g->a, (char *)x.a + (size_t)i * dtype_bytes(g->a), (double)draw(17) / 8 - 1);
+  for (int64_t i = 0; i < x.nb; i++)
+    dtype_store(g->b, (char *)x.b + (size_t)i * dtype_bytes(g->b), (double)draw(17) / 8 - 1);
   for (int64_t i = 0; i < x.nc; i++) {
     double v = g->accumulate ? (double)draw(17) / 8 - 1 : (double)NAN;      // what is overwritten does not matter
     dtype_store(g->c, (char *)x.c + (size_t)i * dtype_bytes(g->c), v);
@@ -70,7 +78,8 @@ static void plain(const Case *x, double *c) {
       for (int64_t j = 0; j < g->n; j++) {
         double s = 0;
         for (int64_t k = 0; k < g->k; k++)
-          s += value_at(g->a, x->a, ao + i * g->am + k * g->ak) * value_at(g->b, x->b, bo + k * g->bk + j * g->bn);
+          s += value_at(g->a, x->a, ao + i * g->am + k * g->ak) *
+               value_at(g->b, x->b, bo + k * g->bk + j * g->bn);
         c[co + i * g->cm + j * g->cn] += g->alpha * s;
       }
   }
@@ -107,8 +116,9 @@ static void random_test(void **state) {
     for (int64_t i = 0; i < x.nc && !nothing; i++) {
       double got = value_at(x.g.c, x.c, i);
       if (!(fabs(got - want[i]) <= eps * (fabs(want[i]) + sqrt((double)x.g.k) + 1)))
-        fail_msg("round %d seed %llu: c[%lld] is %g, not %g (m %lld n %lld k %lld, %s)", round, (unsigned long long)from, (long long)i, got, want[i],
-                 (long long)x.g.m, (long long)x.g.n, (long long)x.g.k, dtype_name(x.g.a));
+        fail_msg("round %d seed %llu: c[%lld] is %g, not %g (m %lld n %lld k %lld, %s)", round,
+                 (unsigned long long)from, (long long)i, got, want[i], (long long)x.g.m, (long long)x.g.n,
+                 (long long)x.g.k, dtype_name(x.g.a));
     }
     arena_destroy(a);
   }

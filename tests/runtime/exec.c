@@ -68,10 +68,12 @@ static Rig rig(int threads) {
   r.t = NEW(r.a, Text_);
   fill(r.t, 10);
   dev_feed(r.d, feed, r.t);
-  r.wte = dev_at(r.d, (PlanArg){r.p->var.at[1].buffer, 0}), r.head = dev_at(r.d, (PlanArg){r.p->var.at[2].buffer, 0});
+  r.wte = dev_at(r.d, (PlanArg){r.p->var.at[1].buffer, 0}),
+  r.head = dev_at(r.d, (PlanArg){r.p->var.at[2].buffer, 0});
   for (uint32_t i = 1; i <= 2; i++) {
     Storage s = plan_storage(r.p, &r.p->var.at[i]);
-    init_values(dev_work(r.d), &s, r.p->var.at[i].init, r.p->var.at[i].a, r.p->var.at[i].b, r.p->seed, i == 1 ? r.wte : r.head);
+    init_values(dev_work(r.d), &s, r.p->var.at[i].init, r.p->var.at[i].a, r.p->var.at[i].b, r.p->seed,
+                i == 1 ? r.wte : r.head);
   }
   assert_int_equal(exec_refresh(&r.x), 0);
   return r;
@@ -96,9 +98,11 @@ static void training_test(void **state) {
     assert_int_equal(one_step(&r.x, &got), 0);
     assert_int_equal(one_step(&one.x, &same), 0);
     assert_true(got.step == i && got.updated && !got.empty && got.lr == 0.5);
-    if (fabs(got.out[0] - want) > 1e-13 || fabs(got.grad_norm - norm) > 1e-13) fail_msg("step %d: loss %.17g, not %.17g", i, got.out[0], want);
+    if (fabs(got.out[0] - want) > 1e-13 || fabs(got.grad_norm - norm) > 1e-13)
+      fail_msg("step %d: loss %.17g, not %.17g", i, got.out[0], want);
     assert_true(got.out[0] == same.out[0] && got.grad_norm == same.grad_norm);
-    for (int k = 0; k < S * E; k++) assert_true(fabs(r.wte[k] - w[k]) < 1e-13 && fabs(r.head[k] - w[S * E + k]) < 1e-13);
+    for (int k = 0; k < S * E; k++)
+      assert_true(fabs(r.wte[k] - w[k]) < 1e-13 && fabs(r.head[k] - w[S * E + k]) < 1e-13);
     assert_memory_equal(r.wte, one.wte, sizeof w / 2);
     if (i == 0) before = got.out[0];
     after = got.out[0];
@@ -129,7 +133,8 @@ static void training_test(void **state) {
   uint32_t micro = plan_find_fn(r.p, "micro");
   for (uint32_t i = 0; i < r.p->fn.at[micro].ins.n; i++) {
     const PlanIns *in = &r.p->fn.at[micro].ins.at[i];
-    if (dev_time(r.d, micro, i).runs != (in->when ? 12 : 24)) fail_msg("instruction %u ran %lld times", i, (long long)dev_time(r.d, micro, i).runs);
+    if (dev_time(r.d, micro, i).runs != (in->when ? 12 : 24))
+      fail_msg("instruction %u ran %lld times", i, (long long)dev_time(r.d, micro, i).runs);
   }
   int64_t n;
   const DevSpan *span = dev_spans(r.d, STREAM_compute, &n);
@@ -183,6 +188,7 @@ static void failing_feed_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test), cmocka_unit_test(failing_feed_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test),
+                                     cmocka_unit_test(failing_feed_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

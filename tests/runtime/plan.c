@@ -119,22 +119,27 @@ static void refused_test(void **state) {
   EXPECT("the work buffer of kernel norm", p->kernel.at[9].work = 1 << 20);
   EXPECT("buffers for kernel", FN("micro")->ins.at[8].narg = 2);
   EXPECT("operand 0 of gemm 1", p->gemm.at[1].m = 1000);
-  EXPECT("gemm 1 writes an element twice", p->gemm.at[1].nloop = 1, p->gemm.at[1].loop[0] = (GemmLoop){2, 0, 0, 1});
+  EXPECT("gemm 1 writes an element twice", p->gemm.at[1].nloop = 1,
+         p->gemm.at[1].loop[0] = (GemmLoop){2, 0, 0, 1});
   EXPECT("its extents or strides", p->gemm.at[1].ak = 2, p->gemm.at[1].am = 2);
   EXPECT("no product of these formats", p->gemm.at[1].a = DT_f32);
-  EXPECT("gemm 1 is too large", p->gemm.at[1].nloop = 1, p->gemm.at[1].loop[0] = (GemmLoop){3, INT64_MAX / 2, 0, 0});
-  EXPECT("unequally often", FN("micro")->ins.at[7].op = PI_zero, FN("micro")->ins.at[7].narg = 1, FN("micro")->ins.at[7].arg = 0);
+  EXPECT("gemm 1 is too large", p->gemm.at[1].nloop = 1,
+         p->gemm.at[1].loop[0] = (GemmLoop){3, INT64_MAX / 2, 0, 0});
+  EXPECT("unequally often", FN("micro")->ins.at[7].op = PI_zero, FN("micro")->ins.at[7].narg = 1,
+         FN("micro")->ins.at[7].arg = 0);
   EXPECT("used by two streams at one end", FN("eval")->ins.at[0].stream = STREAM_compute);
   EXPECT("without an order", p->event.at[2].initial = 2);  // the next load would overtake this copy
   EXPECT("waits for ever", p->event.at[2].initial = 0);
   EXPECT("cell 1 is out of order", p->cell.at[1].microbatch = 0);
   EXPECT("not one for each microbatch", p->cell.n = 0, vec_push(a, &p->cell, (PlanCell){CELL_U, 0, 3}));
   EXPECT("the update is the last cell", p->cell.n--);
-  EXPECT("a denominator after the first backward", p->cell.at[1].kind = CELL_FB, p->cell.at[1].microbatch = 0, p->cell.at[2] = p->cell.at[0], p->cell.at[2].microbatch = 1);
+  EXPECT("a denominator after the first backward", p->cell.at[1].kind = CELL_FB, p->cell.at[1].microbatch = 0,
+         p->cell.at[2] = p->cell.at[0], p->cell.at[2].microbatch = 1);
   EXPECT("a copy onto itself", p->arg.at[FN("micro")->ins.at[5].arg] = p->arg.at[FN("micro")->ins.at[5].arg + 1]);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back_test), cmocka_unit_test(damaged_test), cmocka_unit_test(refused_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back_test), cmocka_unit_test(damaged_test),
+                                     cmocka_unit_test(refused_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

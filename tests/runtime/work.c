@@ -31,7 +31,9 @@ static void every_unit_test(void **state) {
       work_run(w, mark, &m, n, grain);
       for (int64_t i = 0; i < MOST; i++) {
         int want = i < n;
-        if (m.hit[i] != want) fail_msg("threads %d round %d: unit %lld computed %d times", threads, round, (long long)i, m.hit[i]);
+        if (m.hit[i] != want)
+          fail_msg("threads %d round %d: unit %lld computed %d times", threads, round, (long long)i,
+                   m.hit[i]);
         m.hit[i] = 0;
       }
     }
