@@ -45,10 +45,10 @@ static int64_t ways(const Program *p, Str dim, bool strong_only) {    // product
   int64_t n = 1;
   uint32_t seen = 0;
   const Module *m = p->module;
-  for (uint32_t i = 0; i < m->rule.n; i++) {
-    const MapRule *r = &m->rule.at[i];
-    if (r->dim != dim || (strong_only && r->weak)) continue;
-    for (uint32_t k = 0; k < r->naxis; k++)
+  for (int weak = 0; weak < (strong_only ? 1 : 2); weak++) {
+    const uint64_t *at = map_get(&p->rule_by_dim, rule_key(dim, weak));
+    const MapRule *r = at && *at ? &m->rule.at[*at - 1] : 0;
+    for (uint32_t k = 0; r && k < r->naxis; k++)
       if (!(seen >> r->axis[k] & 1)) seen |= 1u << r->axis[k], n *= m->axis.at[r->axis[k]].size;
   }
   return n;

@@ -102,7 +102,7 @@ bool fold_call(Fold *f, Str fn, const Number *arg, uint32_t n, Number *out) {
 }
 
 void word_suggest(Diag *d, const char *word, const Str *words, size_t n) {
-  Str near = nearest(word, words, n);
+  Str near = diag_is_full(d) ? 0 : nearest(word, words, n);
   if (near) diag_note(d, "did you mean '%s'?", near);
 }
 

@@ -48,10 +48,10 @@ static void load_import(Sema *s, const char *importer, const Ast *import, int de
   Program *p = s->p;
   const char *slash = strrchr(importer, '/');
   const char *path = *import->text == '/' || !slash ? import->text : arena_printf(p->arena, "%.*s/%s", (int)(slash - importer), importer, import->text);
-  const char *why = unreadable(path);
+  const char *why = !*import->text ? "the name is empty" : unreadable(path);
   if (depth >= IMPORT_DEPTH) ERR(import->span, "MT0340", "imports nest deeper than %d", IMPORT_DEPTH);
   else if (p->diag->source.n >= UINT16_MAX / 2) ERR(import->span, "MT0340", "more than %d files", UINT16_MAX / 2);
-  else if (why) ERR(import->span, "MT0341", "%s cannot be imported: %s", path, why);
+  else if (why) ERR(import->span, "MT0341", "'%s' cannot be imported: %s", path, why);
   else load(s, path, depth + 1);
 }
 

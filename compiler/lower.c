@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORK_LIMIT = 4000000, NODE_LIMIT = 1000000 };
+enum { WORK_LIMIT = 4000000, NODE_LIMIT = 300000 };
 
 // ---- values -------------------------------------------------------------------------------------------------------
 Val val_error(void) { return (Val){.number = {.kind = NUM_error}}; }
@@ -15,10 +15,14 @@ bool val_is_error(Val v) { return !v.tensor && v.number.kind == NUM_error; }
 Val val_number(Number n) { return (Val){.number = n}; }
 const Type *val_shape(const Lower *l, Val v) { return val_type(l->fn, v.v); }
 
+bool type_is_small(const Lower *l, const Type *t) {
+  int64_t n = type_count(l->m, t);
+  return n >= 0 && n <= INT64_C(1) << 59;
+}
+
 Val val_tensor(Lower *l, ValId v, Span at) {
-  const Type *t = val_type(l->fn, v);
-  if (type_bytes(l->m, t) >= 0 && type_count(l->m, t) >= 0) return (Val){.tensor = true, .v = v};
-  lower_error(l, at, "MT0306", "this value has more than 2^62 entries: %s", val_show(l, (Val){.tensor = true, .v = v}));
+  if (type_is_small(l, val_type(l->fn, v))) return (Val){.tensor = true, .v = v};
+  lower_error(l, at, "MT0306", "this value has more than 2^59 entries: %s", val_show(l, (Val){.tensor = true, .v = v}));
   return val_error();
 }
 
@@ -236,27 +240,32 @@ static bool dim_describe(Lower *l, const Ast *s, Dim *d) {
   return lower_error(l, s->span, "MT0306", "dim %s has more than 2^62 entries", s->text), false;
 }
 
-// A local dim. Calls of one function share it when it is alike: it cannot leave the call, so it meets no other.
+// Calls of one function share a local dim when it is alike: it cannot leave the call, so it meets no other.
+static DimId local_dim(Lower *l, Str name, Dim d) {
+  const Def *def = l->frame->def;
+  uint64_t kind = hash_mix(key_of(def), key_of(name));
+  uint64_t all = hash_mix(hash_mix(kind, (uint64_t)d.extent), hash_mix((uint64_t)d.size, d.root));
+  const uint64_t *known = map_get(&l->local, all), *count = map_get(&l->locals, kind);
+  if (known) return (DimId)*known;
+  uint64_t k = count ? *count + 1 : 1;
+  d.name = intern_printf(l->p->in, "%s.%s", def->name, name);
+  if (k > 1) d.name = intern_printf(l->p->in, "%s.%llu", d.name, (unsigned long long)k);
+  DimId id = dim_add(l->m, d);
+  map_put(&l->locals, kind, k), map_put(&l->local, all, id);
+  return id;
+}
+
 static void dim_statement(Lower *l, const Ast *s) {
   Frame *f = l->frame;
   Dim d = {0};
   const uint64_t *was = map_get(&f->dim_by_name, key_of(s->text));
   if (was && *was) { lower_error(l, s->span, "MT0224", "dim '%s' is already defined here", s->text); return; }
   if (!dim_describe(l, s, &d)) return;
-  DimId id = 0;
-  for (uint32_t k = 1; !id; k++) {
-    if (k > 1000) { lower_error(l, s->span, "MT0254", "dim '%s' has too many extents in the calls of %s", s->text, f->def->name); return; }
-    d.name = k == 1 ? intern_printf(l->p->in, "%s.%s", f->def->name, s->text) : intern_printf(l->p->in, "%s.%s.%u", f->def->name, s->text, k);
-    id = dim_find(l->m, d.name);
-    if (!id) { id = dim_add(l->m, d); break; }
-    const Dim *other = dim_of(l->m, id);
-    if (other->extent != d.extent || other->size != d.size || other->root != (d.root ? d.root : id)) id = 0;
-  }
   DimId *one = NEW(l->a, DimId);
-  *one = id;
+  *one = local_dim(l, s->text, d);
   vec_push(l->a, &f->dim, (DimBind){s->text, 1, one});
   map_put(&f->dim_by_name, key_of(s->text), f->dim.n);
-  vec_push(l->a, &f->local, id);
+  vec_push(l->a, &f->local, *one);
 }
 
 // ---- names --------------------------------------------------------------------------------------------------------

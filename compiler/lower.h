@@ -51,7 +51,8 @@ typedef struct {
   Map declared;                              // this elaboration's parameters: path -> index + 1 into declared_at
   VEC(Span) declared_at;                     // the user's line of each
   Map random;                                // path -> random ops so far
-  Map body;                                  // hash of a composite's signature -> FnId
+  Map body, bodies;                          // hash of a composite's signature -> FnId; Def -> how many it has
+  Map local, locals;                         // hash of a local dim -> DimId; of its function and name -> how many there are
   VEC(Den) den;
   VEC(ValId) stepmean;                       // results of stepmeans in fn
   Map reported;                              // hash of code and place of each error: one mistake, one message
@@ -64,6 +65,7 @@ Val  val_error(void);
 bool val_is_error(Val v);
 Val  val_number(Number n);
 Val  val_tensor(Lower *l, ValId v, Span at);                          // an error when it is too large
+bool type_is_small(const Lower *l, const Type *t);                    // so that no count of bytes overflows
 const Type *val_shape(const Lower *l, Val v);                         // of a tensor
 const char *val_show(const Lower *l, Val v);                          // "float[batch, seq]", "0.5"
 const char *expr_words(const Lower *l, const Ast *e);                 // the expression as written, or "the value"

@@ -205,11 +205,11 @@ static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const At
   uint64_t h = signature(l, f, bound, n, at);
   const uint64_t *known = map_get(&l->body, h);
   if (known) return (FnId)*known;
-  Fn *outer = l->fn, *body = 0;
-  for (uint32_t k = 1; !body; k++) {
-    Str name = intern_printf(l->p->in, "%s.%u", def->name, k);
-    if (!fn_find(l->m, name)) body = fn_create(l->m, name);
-  }
+  Fn *outer = l->fn, *body;
+  const uint64_t *made = map_get(&l->bodies, key_of(def));
+  uint64_t k = made ? *made + 1 : 1;
+  map_put(&l->bodies, key_of(def), k);
+  body = fn_create(l->m, intern_printf(l->p->in, "%s.%llu", def->name, (unsigned long long)k));
   body->is_body = true, body->body_of = op_find(def->name);
   for (uint32_t i = 0; i < n; i++) {
     Val v = bound[i].val;
@@ -288,24 +288,40 @@ static bool bind_dims(Lower *l, Frame *f, const Ast *e) {              // evalua
   return true;
 }
 
-typedef struct { const Arg *arg; uint32_t n, pos; bool *used; } Given; // the arguments of a call
+typedef struct {                             // the arguments of a call
+  const Arg *arg;
+  uint32_t n, pos;
+  bool *used;
+  Map label;                                 // -> index of the argument; the first of several
+} Given;
+
+static Given given_of(Lower *l, const Arg *arg, uint32_t n) {
+  Given g = {.arg = arg, .n = n, .used = NEW_N(l->a, bool, n + 1)};
+  for (uint32_t k = 0; k < n; k++) {
+    if (!*arg[k].label) continue;
+    if (!g.label.arena) map_init(&g.label, l->a);
+    if (!map_get(&g.label, key_of(arg[k].label))) map_put(&g.label, key_of(arg[k].label), k);
+  }
+  return g;
+}
 
 // The argument for a formal: the next positional one, or the one with its label; 0 when there is none.
 static const Arg *given_for(Lower *l, Given *g, const Def *def, const Ast *formal, bool *ok) {
   const Arg *a = 0;
   while (g->pos < g->n && *g->arg[g->pos].label) g->pos++;
   if (g->pos < g->n) a = &g->arg[g->pos], g->used[g->pos++] = true;
-  for (uint32_t k = 0; k < g->n; k++) {
-    if (g->arg[k].label != formal->text) continue;
-    if (a) lower_error(l, g->arg[k].at, "MT0242", "'%s' of %s is given twice", formal->text, def->name), *ok = false;
-    a = &g->arg[k], g->used[k] = true;
-  }
-  return a;
+  const uint64_t *k = g->label.arena ? map_get(&g->label, key_of(formal->text)) : 0;
+  if (!k) return a;
+  if (a) lower_error(l, g->arg[*k].at, "MT0242", "'%s' of %s is given twice", formal->text, def->name), *ok = false;
+  return g->used[*k] = true, &g->arg[*k];
 }
 
 static void surplus(Lower *l, const Def *def, const Arg *a) {
   const Ast *formals = def->ast->kid[1];
-  if (*a->label) {
+  bool twice = false;
+  for (uint32_t i = 0; i < formals->n; i++) twice |= formals->kid[i]->text == a->label;
+  if (twice) lower_error(l, a->at, "MT0242", "'%s' of %s is given twice", a->label, def->name);
+  else if (*a->label) {
     VEC(Str) names = {0};
     for (uint32_t i = 0; i < formals->n; i++) vec_push(l->a, &names, formals->kid[i]->text);
     lower_error(l, a->at, "MT0242", "%s has no argument '%s'", def->name, a->label);
@@ -318,7 +334,7 @@ static void surplus(Lower *l, const Def *def, const Arg *a) {
 // Formals from arguments: positional first, then by label; a default sees the callee's dims and the formals before it.
 static bool bind_args(Lower *l, Frame *f, const Ast *e, const Arg *arg, uint32_t nargs, Bound *bound) {
   const Ast *formals = f->def->ast->kid[1];
-  Given given = {arg, nargs, 0, NEW_N(l->a, bool, nargs + 1)};
+  Given given = given_of(l, arg, nargs);
   bool ok = true;
   Frame *caller = l->frame;
   for (uint32_t i = 0; i < formals->n && ok; i++) {

@@ -261,7 +261,7 @@ static Val contract(Lower *l, const Ast *e) {
   if (val_is_error(v[0]) || val_is_error(v[1])) return val_error();
   for (int i = 0; i < 2; i++)
     if (!v[i].tensor) {
-      lower_error(l, as[i]->span, "MT0216", "'@' wants two tensors, %s is %s", expr_words(l, as[i]), val_show(l, v[i]));
+      lower_error(l, as[i]->span, "MT0216", "'@' wants two tensors, got the number %s", val_show(l, v[i]));
       lower_note(l, "to scale, write *");
       return val_error();
     }

@@ -36,9 +36,8 @@ static bool input_types(Lower *l, Frame *f) {
     uint32_t n = 0;
     if (!plain_type(l, fm, t, "an input", "i32[batch, seq]") || !dims_eval(l, t->kid[0], dim, &n)) { ok = false; continue; }
     TypeId type = type_make(l->m, dtype_find(t->text), dim, n);
-    const Type *made = &l->m->type.at[type];
-    bool small = type_bytes(l->m, made) >= 0 && type_count(l->m, made) >= 0;
-    if (!small) lower_error(l, fm->span, "MT0306", "%s has more than 2^62 entries", fm->text);
+    bool small = type_is_small(l, &l->m->type.at[type]);
+    if (!small) lower_error(l, fm->span, "MT0306", "%s has more than 2^59 entries", fm->text);
     ok &= small;
     named_add(l, f, fm->text, (Val){.tensor = true, .v = ir_arg(l->fn, type, fm->text)}, fm->span);
   }
@@ -129,6 +128,8 @@ static uint8_t *step_classes(Lower *l, const Fn *f) {
   return c;
 }
 
+static bool is_scalar(const Type *t) { return !t->ndim && type_is_float(t); } // an output of the step; others are logits
+
 static void mixed_output(Lower *l, const Output *o) {
   lower_error(l, o->loc, "MT0324", "output %s mixes a stepmean with what is none", o->name);
   lower_note(l, "a stepmean is one mean over the step, the rest is averaged over microbatches: make them two outputs");
@@ -153,7 +154,7 @@ static void outputs(Lower *l, const Elaborated *e) {
     const Type *t = val_type(e->fn, e->out[i]);
     Output o = {.name = outs->kid[i]->text, .loc = outs->kid[i]->span, .per_step = c[e->out[i]] == STEP_linear};
     vec_push(l->a, &names, o.name);
-    if (t->ndim || !type_is_float(t)) continue;
+    if (!is_scalar(t)) continue;
     for (uint32_t k = 0; k < p->minimize.n; k++)
       if (p->minimize.at[k].name == o.name) o.coef = p->minimize.at[k].coef;
     if (c[e->out[i]] == STEP_mixed)
@@ -184,30 +185,28 @@ static void make_forward(Lower *l, const Elaborated *e, Str name) {
   Str *names = NEW_N(l->a, Str, outs->n + 1);
   uint32_t n = 0;
   for (uint32_t i = 0; i < outs->n; i++)
-    if (!val_type(e->fn, e->out[i])->ndim && type_is_float(val_type(e->fn, e->out[i]))) pick[n] = e->out[i], names[n++] = outs->kid[i]->text;
+    if (is_scalar(val_type(e->fn, e->out[i]))) pick[n] = e->out[i], names[n++] = outs->kid[i]->text;
   Fn *f = fn_slice(l->m, e->fn, pick, n, name, got);
   for (uint32_t i = 0; i < n; i++) ir_return(f, got[i], names[i]);
 }
 
-// A node that v needs and that a stepmean's condition must not have: a parameter or random number; 0: there is none.
-static NodeId not_of_inputs(Lower *l, const Fn *f, ValId v) {
-  bool *need = NEW_N(l->a, bool, f->val.n);
-  need[v] = true;
-  for (NodeId i = f->node.n; --i;) {
-    const Node *n = fn_node(f, i);
-    bool any = false;
-    for (uint32_t k = 0; k < n->nout; k++) any |= need[n->out + k];
-    if (any && (n->op == OP_random || (n->op == OP_read && l->m->var.at[n->attr.var].kind == VAR_param))) return i;
-    for (uint32_t k = 0; any && k < n->nin; k++) need[node_in(f, n)[k]] = true;
-  }
-  return 0;
+// What a stepmean's condition may not depend on: a parameter, a random number.
+static bool is_no_input(const Lower *l, const Node *n) {
+  return n->op == OP_random || (n->op == OP_read && l->m->var.at[n->attr.var].kind == VAR_param);
 }
 
 static bool conditions_ok(Lower *l, const Elaborated *e) {
+  const Fn *f = e->fn;
+  NodeId *from = NEW_N(l->a, NodeId, f->val.n);                        // the first such node that a value comes from, or 0
+  for (NodeId i = 1; l->den.n && i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    NodeId bad = is_no_input(l, n) ? i : 0;
+    for (uint32_t k = 0; k < n->nin && !bad; k++) bad = from[node_in(f, n)[k]];
+    for (uint32_t k = 0; k < n->nout; k++) from[n->out + k] = bad;
+  }
   for (uint32_t i = 0; i < l->den.n; i++) {
-    NodeId bad = not_of_inputs(l, e->fn, l->den.at[i].count);
-    if (!bad) continue;
-    const Node *n = fn_node(e->fn, bad);
+    const Node *n = fn_node(f, from[l->den.at[i].count]);
+    if (!from[l->den.at[i].count]) continue;
     lower_error(l, l->den.at[i].loc, "MT0323", "'where' of stepmean depends on inputs only, and here on %s",
                 n->op == OP_read ? arena_printf(l->a, "the parameter %s", l->m->var.at[n->attr.var].name) : "random numbers");
     lower_note(l, "its denominator is counted before the step begins");
@@ -228,9 +227,8 @@ static void make_eval(Lower *l, const Elaborated *e) {
   ValId *pick = NEW_N(l->a, ValId, outs->n + 1), *got = NEW_N(l->a, ValId, outs->n + 1);
   Intern *in = l->p->in;
   uint32_t n = 0;
-  for (uint32_t i = 0; i < l->m->output.n; i++)
-    for (uint32_t k = 0; k < outs->n; k++)
-      if (outs->kid[k]->text == l->m->output.at[i].name) pick[n++] = e->out[k];
+  for (uint32_t k = 0; k < outs->n; k++)
+    if (is_scalar(val_type(e->fn, e->out[k]))) pick[n++] = e->out[k];
   Fn *f = fn_slice(l->m, e->fn, pick, n, intern(in, "eval"), got);
   for (uint32_t i = 0; i < n; i++) {
     const Output *o = &l->m->output.at[i];
@@ -283,8 +281,22 @@ static void decay_groups(Lower *l, const Pieces *tensors) {
 }
 
 // ---- checkpoint names -----------------------------------------------------------------------------------------------
+// How many tensors the parameter is: the product of the extents of the dims in its holes; -1: very many.
+static int64_t tensors_count(Lower *l, const Var *v) {
+  int64_t n = 1;
+  const Type *t = &l->m->type.at[v->type];
+  for (int i = 0; i < t->ndim; i++) {
+    const Dim *d = dim_of(l->m, t->dim[i]);
+    bool hole = strstr(v->name, arena_printf(l->a, "{%s}", d->name)) || strstr(v->name, arena_printf(l->a, "{%s:", d->name));
+    if (hole && !mul_ok(n, d->extent, &n)) return -1;
+  }
+  return n;
+}
+
 // The tensors of each parameter with holes in its name; two of one name are an error.
 static Pieces *tensors_of(Lower *l) {
+  enum { MOST = 1 << 18 };
+  int64_t count = 0;
   Pieces *all = NEW_N(l->a, Pieces, l->m->var.n);
   bool holes = false;
   Map owner;
@@ -293,16 +305,20 @@ static Pieces *tensors_of(Lower *l) {
   for (VarId v = 1; v < l->m->var.n && holes; v++) {
     const Var *var = &l->m->var.at[v];
     if (var->kind != VAR_param) continue;
+    int64_t n = tensors_count(l, var);
+    count += n < 0 ? MOST + 1 : MIN(n, MOST + 1);
+    if (count > MOST) return lower_error(l, var->loc, "MT0269", "the parameters would be more than %d tensors", MOST), all;
     Storage s = var_storage(l->m, var);
     const char *why = storage_pieces(l->a, &s, &all[v]);
     if (why) lower_error(l, var->loc, "MT0269", "%s", why);
     for (uint32_t i = 0; i < all[v].n; i++) {
       Str name = intern(l->p->in, all[v].at[i].name);
       const uint64_t *was = map_get(&owner, key_of(name));
+      VarId first = was ? (VarId)*was : 0;
       map_put(&owner, key_of(name), v);
-      if (!was) continue;
-      lower_error(l, var->loc, "MT0262", "two parameters are called %s", name);
-      lower_note_at(l, l->m->var.at[*was].loc, "the first; give the calls different 'as'");
+      if (!first) continue;
+      lower_error(l, var->loc, "MT0262", "two parameters have a tensor %s", name);
+      lower_note_at(l, l->m->var.at[first].loc, "the first; give the calls different 'as'");
       break;
     }
   }
@@ -326,7 +342,7 @@ static void check_said_rules(Lower *l) {
 Module *lower(Program *p) {
   Lower state = {.p = p, .m = p->module, .a = p->arena}, *l = &state;
   Elaborated train, eval;
-  map_init(&l->body, l->a), map_init(&l->reported, l->a);
+  map_init(&l->body, l->a), map_init(&l->bodies, l->a), map_init(&l->local, l->a), map_init(&l->locals, l->a), map_init(&l->reported, l->a);
   scalars(l);
   if (!elaborate(l, intern(p->in, "train"), true, &train)) return 0;
   outputs(l, &train);

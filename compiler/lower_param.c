@@ -128,8 +128,8 @@ static bool param_type(Lower *l, const Ast *s, Type *t, Var *v) {
       lower_error(l, s->kid[1]->span, "MT0265", "a parameter has no %s: its size would depend on the number of samples", dim_word(l, t->dim[i]));
       return false;
     }
-  if (type_bytes(l->m, t) >= 0) return true;
-  return lower_error(l, s->span, "MT0306", "%s has more than 2^62 entries", s->text), false;
+  if (type_is_small(l, t)) return true;
+  return lower_error(l, s->span, "MT0306", "%s has more than 2^59 entries", s->text), false;
 }
 
 static Span users_line(const Lower *l, const Ast *s) {                 // the call that made it, when it is the prelude's

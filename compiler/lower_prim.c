@@ -502,7 +502,7 @@ static bool prim_gather(Prim *p) {
   const Type *x = val_shape(l, p->in[0]);
   if (type_pos(x, d) < 0) return refuse_arg(p, 0, "MT0235", "gather[%s]: %s is %s and has no %s", name_of(p, d), words(p, 0), show(p, 0), name_of(p, d));
   if (!p->in[1].tensor || !dtype_is_int(val_shape(l, p->in[1])->dtype)) {
-    refuse_arg(p, 1, "MT0235", "gather: the index %s is %s; it must be an integer tensor", words(p, 1), show(p, 1));
+    refuse_arg(p, 1, "MT0235", "the index of gather is an integer tensor, got %s", show(p, 1));
     if (p->in[1].tensor) lower_note(l, "write i32(%s), or change the places: gather[d](values, index)", words(p, 1));
     return false;
   }

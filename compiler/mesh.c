@@ -38,15 +38,24 @@ static void axes_set(Sema *s, const Ast *mesh) {
 }
 
 // ---- rules --------------------------------------------------------------------------------------------------------
-static bool rule_find(const Module *m, Str dim, bool weak, uint32_t *at) {
-  for (*at = 0; *at < m->rule.n; (*at)++)
-    if (m->rule.at[*at].dim == dim && m->rule.at[*at].weak == weak) return true;
-  return false;
+static bool rule_find(const Program *p, Str dim, bool weak, uint32_t *at) {
+  const uint64_t *i = map_get(&p->rule_by_dim, rule_key(dim, weak));
+  if (!i || !*i) return false;
+  *at = (uint32_t)*i - 1;
+  return true;
 }
 
-static void rule_drop(Module *m, uint32_t at) {
+static void rule_push(Program *p, MapRule r) {
+  vec_push(p->arena, &p->module->rule, r);
+  map_put(&p->rule_by_dim, rule_key(r.dim, r.weak), p->module->rule.n);
+}
+
+static void rule_drop(Program *p, uint32_t at) {
+  Module *m = p->module;
+  map_put(&p->rule_by_dim, rule_key(m->rule.at[at].dim, m->rule.at[at].weak), 0);
   memmove(m->rule.at + at, m->rule.at + at + 1, (m->rule.n - at - 1) * sizeof *m->rule.at);
   m->rule.n--;
+  for (uint32_t i = at; i < m->rule.n; i++) map_put(&p->rule_by_dim, rule_key(m->rule.at[i].dim, m->rule.at[i].weak), i + 1);
 }
 
 static bool rule_axes(Sema *s, const Ast *axes, MapRule *r) {
@@ -74,20 +83,20 @@ static void rule_add(Sema *s, const Ast *map, bool replaces) {
     uint32_t at;
     if (d->kind != N_name) continue;
     r.dim = d->text;
-    bool known = rule_find(s->m, r.dim, weak, &at);
+    bool known = rule_find(s->p, r.dim, weak, &at);
     if (known && !replaces) {
       ERR(d->span, "MT0224", "'%s' already has a%s rule (%s)", d->text, weak ? " weak" : "", span_text(s->p->diag, s->p->arena, s->m->rule.at[at].loc));
       continue;
     }
-    if (known) rule_drop(s->m, at);
-    vec_push(s->p->arena, &s->m->rule, r);
+    if (known) rule_drop(s->p, at);
+    rule_push(s->p, r);
   }
 }
 
 static void rules_remove(Sema *s, const Ast *name) {
   uint32_t at, n = s->m->rule.n;
   for (int weak = 0; weak < 2; weak++)
-    while (rule_find(s->m, name->text, weak, &at)) rule_drop(s->m, at);
+    while (rule_find(s->p, name->text, weak, &at)) rule_drop(s->p, at);
   if (n != s->m->rule.n) return;
   VEC(Str) names = {0};
   for (uint32_t k = 0; k < n; k++) vec_push(s->p->arena, &names, s->m->rule.at[k].dim);

@@ -45,6 +45,7 @@ typedef struct {
   VEC(Term) minimize;
   VEC(Str) no_decay, decay;                  // patterns of parameter names
   Span no_decay_at, decay_at;
+  Map rule_by_dim;                           // dim and weakness (rule_key) -> index + 1 into Module.rule, 0: dropped
   VEC(const Ast *) said_map;                 // the rules that --map added: their dims must have a use
   int64_t micro_batch, global_batch;
   VEC(DimItem) dim; Map dim_item;            // Str -> index into dim
@@ -74,6 +75,7 @@ void   word_suggest(Diag *d, const char *word, const Str *words, size_t n); // "
 
 // Configs and dims (declare.c), worked out in whatever order they are needed.
 Number config_value(Program *p, Config *c);
+static inline uint64_t rule_key(Str dim, bool weak) { return key_of(dim) * 2 + weak; }
 DimId  dim_value(Program *p, Str name);                                // a dim of the user's text; 0: there is none, or an error
 const char *dim_configs(Program *p, DimId d);                          // "ctx and maxpos": those that its extent comes from
 void   values_explain(Program *p, const Ast *e, Text *t);              // "hidden is 770 (-D), nheads is 12 (m.mt:8:3)"

@@ -82,7 +82,7 @@ static void config_add(Sema *s, const Ast *set) {
   const uint64_t *was = map_get(&u->config_by_name, key_of(set->text));
   if (was) { ERR(set->span, "MT0224", "'%s' is already defined at %s", set->text, span_text(p->diag, p->arena, u->config.at[*was].loc)); return; }
   if (number_predefined(set->text)) { ERR(set->span, "MT0224", "'%s' is predefined; choose another name", set->text); return; }
-  if (set->kid[0]->n != 1) { ERR(set->span, "MT0249", "a config has one value"); return; }
+  if (set->kid[0]->n != 1) return;                                     // an error, which was reported
   vec_push(p->arena, &u->config, (Config){.name = set->text, .loc = set->span, .ast = set->kid[0]->kid[0]});
   map_put(&u->config_by_name, key_of(set->text), u->config.n - 1);
 }
@@ -131,7 +131,7 @@ static void configs(Sema *s) {
       if (s->item.at[i]->kid[0]->kid[k]->kind == N_set) config_add(s, s->item.at[i]->kid[0]->kid[k]);
   const Ast **written = NEW_N(p->arena, const Ast *, p->user.config.n + 1);
   for (uint32_t i = 0; i < p->user.config.n; i++) written[i] = p->user.config.at[i].ast;
-  for (uint32_t i = 0; i < s->config.n; i++) config_override(s, &s->config.at[i]);
+  for (uint32_t i = 0; i < s->config.n && !diag_is_full(p->diag); i++) config_override(s, &s->config.at[i]);
   for (uint32_t i = 0; i < p->user.config.n; i++) config_value(p, &p->user.config.at[i]);
   for (uint32_t i = 0; i < p->user.config.n; i++)
     if (p->user.config.at[i].from) config_kind(s, &p->user.config.at[i], written[i]);
@@ -278,7 +278,7 @@ static Sema *start(Arena *a, Intern *in, Diag *d) {
   s->p = p;
   p->arena = a, p->in = in, p->diag = d;
   p->module = s->m = module_create(a, in, d);
-  map_init(&p->dim_item, a), map_init(&s->loaded, a);
+  map_init(&p->dim_item, a), map_init(&p->rule_by_dim, a), map_init(&s->loaded, a);
   scope_init(&p->prelude, a, 0), scope_init(&p->user, a, &p->prelude);
   const Ast *prelude = parse(a, in, d, diag_source(d, intern(in, "prelude.mt"), prelude_text, prelude_size));
   for (uint32_t i = 0; i < prelude->n; i++) collect(s, &p->prelude, prelude->kid[i]);

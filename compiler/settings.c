@@ -56,7 +56,9 @@ static Names words_of(Program *p, const char *words) {                 // "a b c
 static Setting value_of(Program *p, Str path, const Ast *e, bool call);
 
 static void call_arguments(Program *p, Setting *v, const Ast *e) {
+  enum { MOST = 64 };
   const Ast *args = e->kid[2];
+  if (args->n > MOST) { diag_error(p->diag, e->span, "MT0333", "%s has more than %d arguments", e->text, MOST); return; }
   v->arg = NEW_N(p->arena, Setting, args->n + 1);
   for (uint32_t i = 0; i < args->n; i++) {
     const Ast *a = args->kid[i];
@@ -183,6 +185,7 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
 // ---- applying -----------------------------------------------------------------------------------------------------
 static void no_setting(Program *p, Str path, Span at) {
   Names names = {0};
+  if (diag_is_full(p->diag)) { diag_error(p->diag, at, "MT0330", "no setting"); return; }
   for (size_t i = 0; i < COUNT(rows); i++) vec_push(p->arena, &names, rows[i].path);
   for (size_t i = 0; i < COUNT(calls); i++)
     if (*calls[i].arg) vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
@@ -197,8 +200,10 @@ static void no_setting(Program *p, Str path, Span at) {
 }
 
 static void apply_list(Program *p, Str path, const Ast *set) {        // replaces what was said before
+  enum { MOST = 256 };
   bool no = !strcmp(path, "train.no_decay");
   const Ast *values = set->kid[0];
+  if (values->n > MOST) { diag_error(p->diag, set->span, "MT0331", "%s has more than %d patterns", path, MOST); return; }
   if (no) p->no_decay.n = 0, p->no_decay_at = set->span;
   else p->decay.n = 0, p->decay_at = set->span;
   for (uint32_t i = 0; i < values->n; i++) {

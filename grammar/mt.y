@@ -99,7 +99,8 @@ setname: NAME | DOTTED ;
 values: value                                    { $$ = LIST1(@$, $1); }
       | values ',' value                         { $$ = parse_push(p, $1, $3); } ;
 value: expr
-     | DTYPE                                     { $$ = LEAF(dtype, @$, $1); } ;
+     | DTYPE                                     { $$ = LEAF(dtype, @$, $1); }
+     | BLOCK '(' args ')'                        { $$ = TREE(call, @$, WORD("block"), 4, LIST(@1), LIST(@1), $3, NONE(@$)); } ;
 
 dimdecl: DIM NAME                                { $$ = TREE(dim, @$, $2, 2, NONE(@$), NONE(@$)); }
        | DIM NAME '=' expr                       { $$ = TREE(dim, @$, $2, 2, $4, NONE(@$)); }

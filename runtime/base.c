@@ -265,8 +265,9 @@ Str nearest(const char *word, const Str *words, size_t n) {
   best = MIN(best, strlen(word));                                 // of a single letter nothing would be left
   Str found = 0;
   for (size_t i = 0; i < n; i++) {
-    size_t d = distance(word, words[i], best - 1);
-    if (d < best) best = d, found = words[i];
+    size_t d = distance(word, words[i], best);
+    bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];   // of two, the one that begins alike
+    if (d < best || closer) best = d, found = words[i];
   }
   return found;
 }

@@ -70,13 +70,24 @@ static char *clean(char *s) {
   return s;
 }
 
+// A message with the user's names in it, which may be long.
+PRINTF(2, 0)
+static const char *worded(Diag *d, const char *fmt, va_list args) {
+  enum { LONG = 1000 };
+  char *s = arena_vprintf(d->arena, fmt, args);
+  size_t n = strnlen(s, LONG + 1), cut = LONG;
+  while (cut && (s[cut] & 0xc0) == 0x80) cut--;
+  if (n > LONG) s = arena_printf(d->arena, "%.*s…", (int)cut, s);
+  return clean(s);
+}
+
 PRINTF(6, 0)
 static void message(Diag *d, Span at, const char *kind, const char *code, const char *tint, const char *fmt, va_list args) {
   Text t;
   text_init(&t, d->arena);
   text_printf(&t, "%s%s%s: %s%s%s%s%s: ", paint(d, "\33[1m"), span_text(d, d->arena, at), paint(d, "\33[0m"),
               paint(d, tint), kind, *code ? " " : "", code, paint(d, "\33[0m"));
-  text_puts(&t, clean(arena_vprintf(d->arena, fmt, args)));
+  text_puts(&t, worded(d, fmt, args));
   text_puts(&t, "\n");
   say(d, t.s);
   if (at.line && at.file && at.file < d->source.n) say_line(d, &d->source.at[at.file], at, tint);
@@ -102,21 +113,21 @@ void diag_warning(Diag *d, Span at, const char *code, const char *fmt, ...) {
   va_end(args);
 }
 
-static bool silent(const Diag *d) { return d->limit && d->errors > d->limit; }
+bool diag_is_full(const Diag *d) { return d->limit && d->errors > d->limit; }
 
 void diag_note(Diag *d, const char *fmt, ...) {
-  if (silent(d)) return;
+  if (diag_is_full(d)) return;
   va_list args;
   va_start(args, fmt);
-  say(d, arena_printf(d->arena, "         %s\n", clean(arena_vprintf(d->arena, fmt, args))));
+  say(d, arena_printf(d->arena, "         %s\n", worded(d, fmt, args)));
   va_end(args);
 }
 
 void diag_note_at(Diag *d, Span at, const char *fmt, ...) {
-  if (silent(d)) return;
+  if (diag_is_full(d)) return;
   va_list args;
   va_start(args, fmt);
-  say(d, arena_printf(d->arena, "%s: note: %s\n", span_text(d, d->arena, at), clean(arena_vprintf(d->arena, fmt, args))));
+  say(d, arena_printf(d->arena, "%s: note: %s\n", span_text(d, d->arena, at), worded(d, fmt, args)));
   va_end(args);
 }
 

@@ -30,6 +30,7 @@ uint16_t diag_source(Diag *d, Str path, const char *text, size_t n);        // r
 // code: "MT0203". The message: lower case, no full stop, the user's names in ''.
 void diag_error(Diag *d, Span at, const char *code, const char *fmt, ...) PRINTF(4, 5);
 void diag_warning(Diag *d, Span at, const char *code, const char *fmt, ...) PRINTF(4, 5);
+bool diag_is_full(const Diag *d);           // further errors are counted, not printed
 void diag_note(Diag *d, const char *fmt, ...) PRINTF(2, 3);                 // an indented line under the last message
 void diag_note_at(Diag *d, Span at, const char *fmt, ...) PRINTF(3, 4);     // the same, with "path:line:col: note: "
 const char *span_text(const Diag *d, Arena *a, Span at);                    // "gpt2.mt:45:10"

@@ -13,13 +13,13 @@ model M(tokens: i32[batch, seq], x: [batch, seq], i: i32[batch, vocab]) -> (a: [
 # ! gather_wrong.mt:8:21: error MT0235: gather[vocab]: wpe is float[seq, embed] and has no vocab
 # !      8 |   a = gather[vocab](wpe, tokens)
 # !        |                     ^~~
-# ! gather_wrong.mt:9:26: error MT0235: gather: the index x is float[batch, seq]; it must be an integer tensor
+# ! gather_wrong.mt:9:26: error MT0235: the index of gather is an integer tensor, got float[batch, seq]
 # !      9 |   b = gather[vocab](wte, x)
 # !        |                          ^
 # !          write i32(x), or change the places: gather[d](values, index)
 # ! gather_wrong.mt:10:26: error MT0235: gather[vocab]: the index i is i32[batch, vocab] and has vocab too
 # !     10 |   c = gather[vocab](wte, i)
 # !        |                          ^
-# ! gather_wrong.mt:11:26: error MT0235: gather: the index 3 is 3; it must be an integer tensor
+# ! gather_wrong.mt:11:26: error MT0235: the index of gather is an integer tensor, got 3
 # !     11 |   d = gather[vocab](wte, 3)
 # !        |                          ^

@@ -25,3 +25,4 @@ model M(q: [batch, seq, hd], k: [batch, kseq, hd]) -> (y: [batch, seq, hd], z: [
 # ! unknown_argument.mt:9:38: error MT0242: 'g' of layernorm is given twice
 # !      9 |   v = layernorm[hd](q, g = 1, b = 0, g = 2)
 # !        |                                      ^~~~~
+# !          write layernorm[d](x, g, b, eps = …)
