@@ -99,8 +99,7 @@ setname: NAME | DOTTED ;
 values: value                                    { $$ = LIST1(@$, $1); }
       | values ',' value                         { $$ = parse_push(p, $1, $3); } ;
 value: expr
-     | DTYPE                                     { $$ = LEAF(dtype, @$, $1); }
-     | BLOCK '(' args ')'                        { $$ = TREE(call, @$, WORD("block"), 4, LIST(@1), LIST(@1), $3, NONE(@$)); } ;
+     | DTYPE                                     { $$ = LEAF(dtype, @$, $1); } ;
 
 dimdecl: DIM NAME                                { $$ = TREE(dim, @$, $2, 2, NONE(@$), NONE(@$)); }
        | DIM NAME '=' expr                       { $$ = TREE(dim, @$, $2, 2, $4, NONE(@$)); }

@@ -67,6 +67,7 @@ static void look_ahead(Parse *p) {
   if (!t->kind) t->span = span_here(p), t->n = 0;
   t->fresh = !t->kind || t->span.line > p->last.span.end_line;
   if (class_of(t->kind) == WORD_top && !is_top_place(p, t)) t->kind = NAME;
+  if (t->kind == BLOCK && p->at < p->text.n && p->text.text[p->at] == '(') t->kind = NAME; // recompute = block(2)
   p->have_ahead = true;
 }
 
