@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
     catch_signals();
     e = run(&r, words.at[0].text);
   }
-  if (r.metrics.exec && e && e != EXIT_AGAIN) metrics_close(&r.metrics);
+  if (metrics_close(&r.metrics) && !e) e = EXIT_IO;
   dev_close(r.dev);
   feed_close(&r.feed);
   arena_destroy(r.arena);

@@ -179,6 +179,7 @@ Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
                  .tokens = tokens_of(x->plan),
                  .flops = plan_step_flops(x->plan)};
   m->bar = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+  m->arena = arena_create(), text_init(&m->line, m->arena);
   if (!o->json) return 0;
   if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;
   else m->json = fopen(o->json, o->append ? "a" : "w");
@@ -207,18 +208,18 @@ Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
   if (line || valid) fflush(m->console);
   draw_bar(m, done, now_seconds());
   if (!m->json) return 0;
-  Arena *a = arena_create();
-  Text t;
-  text_init(&t, a);
-  put_step(&t, x, &s);
-  bool wrong = fwrite(t.s, 1, t.n, m->json) != t.n || fflush(m->json);
-  arena_destroy(a);
+  Text *t = &m->line;
+  t->n = 0;
+  put_step(t, x, &s);
+  bool wrong = fwrite(t->s, 1, t->n, m->json) != t->n || fflush(m->json);
   return wrong ? fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno)) : 0;
 }
 
 Status metrics_close(Metrics *m) {
   if (!m->exec) return 0;
   clear_bar(m);
+  arena_destroy(m->arena);
+  m->exec = 0;
   if (m->json && m->json != stdout && fclose(m->json))
     return fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno));
   return 0;

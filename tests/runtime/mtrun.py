@@ -1,8 +1,10 @@
 # mtrun on a hand-made plan: logs, files, exit codes, resume, signals, samples, trace. Arguments: mtrun, make_plan, mtdata.
-import json, math, os, random, re, signal, struct, subprocess, sys, tempfile, time
+import atexit, json, math, os, random, re, shutil, signal, struct, subprocess, sys, tempfile, time
 
 MTRUN, MAKE, MTDATA = map(os.path.abspath, sys.argv[1:4])
-os.chdir(tempfile.mkdtemp(prefix="mtrun-test-"))
+folder = tempfile.mkdtemp(prefix="mtrun-test-")
+atexit.register(shutil.rmtree, folder, True)
+os.chdir(folder)
 os.environ["XDG_CACHE_HOME"] = os.getcwd() + "/cache"
 
 def run(*args, code=0, **more):
@@ -148,6 +150,9 @@ high[33] = V
 write_safetensors("high.safetensors", {"tokens": ("I32", shape, ints(high)), "labels": ("I32", shape, ints(labels))})
 refused("tokens", 65, "p.plan", "--batches", "high.safetensors")
 refused("", 73, *b, "--log-json", "no/such/folder/log")
+p = run(*b, "--log-json", "late", "--final", "no/such/folder/f", code=73)
+assert len(log_of("late")) == STEPS
+if os.path.exists("/dev/full"): refused("/dev/full", 74, *b, "--log-json", "/dev/full")
 if os.geteuid():
     os.mkdir("closed", 0o500)
     refused("", 77, *b, "--log-json", "closed/log")
