@@ -3,7 +3,7 @@
 
 usage: golden.py CASE RUNNER f64|f32|bf16|meshes MTC [MTRUN]"""
 import json, os, sys, tempfile
-from train import ROOT, RUNNERS, Run, differences, load, precision, report, tools_of
+from train import ROOT, Run, compared, differences, load, precision, report, tools_of
 
 CASE, RUNNER, WHAT = sys.argv[1:4]
 TOOLS = tools_of(sys.argv[4:])
@@ -65,15 +65,8 @@ def on_one_rank():
     yield WHAT, lambda: differences(run(WHAT, SIZES["batch"]), Recorded(), WHAT)
 
 
-failed = []
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for name, compare in on_meshes() if WHAT == "meshes" else on_one_rank():
-        try:
-            bad = compare()
-        except (RuntimeError, OSError) as error:
-            bad = str(error).split("\n")
-        if bad:
-            failed.append(("%s %s %s" % (RUNNER, CASE, name), bad))
+    failed = compared("%s %s" % (RUNNER, CASE), on_meshes() if WHAT == "meshes" else on_one_rank())
     os.chdir(ROOT)
 report(failed)
