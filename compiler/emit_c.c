@@ -303,7 +303,8 @@ static void define(Emit *e, uint32_t v) {
     case KI_index: s = arena_printf(e->a, "(%s)(%s)", t, address(e, &x->at)); break;
     case KI_scalar: s = arena_printf(e->a, "((const %s *)scalars)[%lld]", t, (Long)x->i); break;
     case KI_random:
-      s = arena_printf(e->a, "philox_uniform((uint64_t)%s, (uint32_t)%s, 0x%08llxu, (uint64_t)%s)", operand(e, x->a), operand(e, x->b), (Long)x->i, operand(e, x->c));
+      s = arena_printf(e->a, "philox_uniform((uint64_t)%s, (uint32_t)%s, (uint32_t)((uint64_t)%s >> 32), (uint64_t)%s)", operand(e, x->a), operand(e, x->b), operand(e, x->b),
+                       operand(e, x->c));
       break;
     case KI_cumsum:
       line(e, "c%u += %s;", v, operand(e, x->a));

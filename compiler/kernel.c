@@ -156,8 +156,8 @@ uint32_t kernel_scalar(Kernel *k, DType t, uint32_t slot) {
   return ins_add(k, (Ins){.op = KI_scalar, .dtype = (uint8_t)t, .i = slot});
 }
 
-uint32_t kernel_random(Kernel *k, uint32_t seed, uint32_t step, uint32_t index, uint32_t hash) {
-  return ins_add(k, (Ins){.op = KI_random, .dtype = DT_f32, .a = seed, .b = step, .c = index, .i = hash});
+uint32_t kernel_random(Kernel *k, uint32_t seed, uint32_t place, uint32_t index) {
+  return ins_add(k, (Ins){.op = KI_random, .dtype = DT_f32, .a = seed, .b = place, .c = index});
 }
 
 uint32_t kernel_reduce(Kernel *k, Red r, uint32_t a) {
@@ -526,7 +526,7 @@ static const char *check_ins(const Kernel *k, Arena *a, const Facts *f, uint32_t
     case KI_random:
       for (int j = 0; j < 3; j++)
         if (!from[j] || kernel_ins(k, from[j])->dtype != DT_i64) return arena_printf(a, "operand %d of random %%%u is no i64", j + 1, v);
-      return t == DT_f32 && x->i >= 0 && x->i <= UINT32_MAX ? 0 : arena_printf(a, "random %%%u has the wrong dtype or hash", v);
+      return t == DT_f32 && !x->i ? 0 : arena_printf(a, "random %%%u has the wrong dtype", v);
     case KI_reduce:
       if (x->what == RED_none || x->what >= RED_COUNT || t != ta || !takes(TAKES_number, t)) return arena_printf(a, "%%%u reduces %s", v, dtype_name(ta));
       if (!f->red) return arena_printf(a, "%%%u reduces no range", v);

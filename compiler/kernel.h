@@ -108,7 +108,7 @@ uint32_t kernel_alu(Kernel *k, Alu op, uint32_t a, uint32_t b, uint32_t c);
 uint32_t kernel_cast(Kernel *k, DType t, uint32_t a);             // as dtype_store: to integers towards zero and held; to bool: != 0
 uint32_t kernel_index(Kernel *k, DType t, Access at);             // i32 or i64: base + sum of stride·range
 uint32_t kernel_scalar(Kernel *k, DType t, uint32_t slot);        // f64 or i64: 8-byte slot of the scalar block
-uint32_t kernel_random(Kernel *k, uint32_t seed, uint32_t step, uint32_t index, uint32_t hash); // i64 values; f32 in [0, 1)
+uint32_t kernel_random(Kernel *k, uint32_t seed, uint32_t place, uint32_t index); // i64 values, place: hash·2^32 + step; f32 in [0, 1)
 uint32_t kernel_reduce(Kernel *k, Red r, uint32_t a);
 uint32_t kernel_reduce_where(Kernel *k, Red r, uint32_t a, uint32_t index, uint32_t range);     // terms with index == range
 uint32_t kernel_cumsum(Kernel *k, uint32_t a, bool from_end);     // inclusive, reduced ranges in row-major order

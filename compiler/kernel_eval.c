@@ -118,7 +118,7 @@ static Val compute(const Eval *e, uint32_t v) {
       memcpy(t == DT_f64 ? (void *)&r.f : (void *)&r.i, e->scalars + 8 * x->i, 8);
       return r;
     }
-    case KI_random: return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)(uint64_t)b.i, (uint32_t)x->i, (uint64_t)c.i)};
+    case KI_random: return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)(uint64_t)b.i, (uint32_t)((uint64_t)b.i >> 32), (uint64_t)c.i)};
     case KI_cumsum: return e->sums[v][e->inner];
     case KI_reduce: case KI_store: case KI_accumulate: case KI_none: break;
   }

@@ -59,7 +59,7 @@ static void print_ins(Text *t, const Ins *x, uint32_t v) {
     case KI_cast: text_printf(t, "cast %s %%%u", dtype_name((DType)x->dtype), x->a); break;
     case KI_index: text_printf(t, "index %s ", dtype_name((DType)x->dtype)), print_access(t, &x->at); break;
     case KI_scalar: text_printf(t, "scalar %s %lld", dtype_name((DType)x->dtype), (long long)x->i); break;
-    case KI_random: text_printf(t, "random %%%u %%%u %%%u 0x%08llx", x->a, x->b, x->c, (long long)x->i); break;
+    case KI_random: text_printf(t, "random %%%u %%%u %%%u", x->a, x->b, x->c); break;
     case KI_reduce:
       text_printf(t, "reduce %s %%%u", red_words[x->what], x->a);
       if (x->b) text_printf(t, " where %%%u r%d", x->b, x->range);
@@ -212,7 +212,7 @@ static Ins instruction(Reader *r) {
   } else if (!strcmp(w, "scalar")) {
     x.op = KI_scalar, x.dtype = (uint8_t)dtype(r), x.i = integer(r);
   } else if (!strcmp(w, "random")) {
-    x.op = KI_random, x.dtype = DT_f32, x.a = value(r), x.b = value(r), x.c = value(r), x.i = integer(r);
+    x.op = KI_random, x.dtype = DT_f32, x.a = value(r), x.b = value(r), x.c = value(r);
   } else if (!strcmp(w, "reduce")) {
     x.op = KI_reduce, x.what = find(r, word(r), red_words, RED_COUNT, "expected sum, max or min"), x.a = value(r);
     if (accept(r, "where")) {

@@ -22,7 +22,7 @@ typedef struct {
   int64_t work_bytes;
   Map kernel;                                // hash -> PlanKernel
   Text source[SOURCES];
-  bool apart, keep;                          // nothing is fused; the kernels are wanted
+  bool apart, keep, bake;                    // nothing is fused; the kernels are wanted; see Groups
   VEC(const Kernel *) kept;                  // beside Plan.kernel
 } Emit;
 
@@ -218,7 +218,11 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
   uint32_t id = emit_kernel(e, k);
   PlanArg arg[KERNEL_BUFFERS + 1];
   uint32_t n = 0;
-  for (; n < k->nbuf; n++) arg[n] = operand[n].var ? var_place(e, operand[n].var) : value_place(e, w, operand[n].v);
+  for (; n < k->nbuf; n++) {
+    const Operand *o = &operand[n];
+    arg[n] = o->random ? plan_slot_arg(e->p, plan_slot(e->p, arena_printf(e->a, "$random:%s", o->random), DT_i64))
+           : o->var ? var_place(e, o->var) : value_place(e, w, o->v);
+  }
   if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};
   ins_kernel(at, id, arg, n);
 }
@@ -227,6 +231,7 @@ static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
   memory_plan(g);
+  g->bake = e->bake;
   uint32_t *output = NEW_N(a, uint32_t, f->val.n), *copied = NEW_N(a, uint32_t, f->ret.n + 1);
   for (uint32_t i = 0; i < f->ret.n; i++) {
     const Type *t = val_type(f, f->ret.at[i]);
@@ -276,6 +281,18 @@ static void emit_fn(Emit *e, const Fn *f) {
   arena_destroy(a);
 }
 
+static bool many_randoms(const Module *m, Arena *a) {                  // more paths than the scalar block has room for
+  enum { ROOM = SCALAR_BLOCK / 8 - 64 };
+  Map seen;
+  map_init(&seen, a);
+  uint32_t scalars = 0;
+  for (VarId v = 1; v < m->var.n; v++) scalars += m->var.at[v].kind == VAR_scalar;
+  for (FnId k = 1; k < m->fn.n; k++)
+    for (NodeId i = 1; i < m->fn.at[k]->node.n; i++)
+      if (fn_node(m->fn.at[k], i)->op == OP_random) map_put(&seen, key_of(fn_node(m->fn.at[k], i)->attr.path), 1);
+  return seen.n + scalars > ROOM;
+}
+
 static void emit_cells(Emit *e) {
   Plan *p = e->p;
   uint32_t prologue = plan_find_fn(p, "prologue"), micro = plan_find_fn(p, "micro"), update = plan_find_fn(p, "update");
@@ -298,7 +315,7 @@ Plan *emit(Module *m, EmitOptions o) {
   Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;
   e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
   map_init(&e->kernel, e->a);
-  e->keep = o.kernels != 0, e->apart = o.apart;
+  e->keep = o.kernels != 0, e->apart = o.apart, e->bake = many_randoms(m, e->a);
   vec_push(e->a, &e->kept, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
   emit_head(e, &o);

@@ -73,13 +73,15 @@ typedef struct {
   int64_t  *at;                              // by value: byte offset in its block (temps), index (small); made by memory_plan
   VEC(Group) group;
   int64_t temp_bytes, small_count;
+  bool bake;                                 // the hashes of random ops are part of the kernels: there are too many for slots
 } Groups;
 
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);     // apart: every value in memory and every op its own kernel
 void memory_plan(Groups *g);
 // What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
 // of all values without dims, 8 bytes each, seen as an array of t.
-typedef struct { ValId v; VarId var; DType t; } Operand;
+// random: the hash of this op's path, in a slot of the scalar block, so that the layers share a kernel.
+typedef struct { ValId v; VarId var; DType t; Str random; } Operand;
 // first: the variant for a step's first microbatch, where accumulating stores are plain ones.
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
 bool    group_accumulates(const Group *g);

@@ -89,7 +89,7 @@ static Access address(Gen *c, const Type *t, const Env *env) {
 
 static uint32_t buffer(Gen *c, Operand o, DType t, int64_t count) {
   for (uint32_t i = 0; i < c->k->nbuf; i++)
-    if (c->operand[i].v == o.v && c->operand[i].var == o.var && c->operand[i].t == o.t) return i;
+    if (c->operand[i].v == o.v && c->operand[i].var == o.var && c->operand[i].t == o.t && c->operand[i].random == o.random) return i;
   if (c->k->nbuf == KERNEL_BUFFERS) bug("kernels: a group of more than %d buffers", KERNEL_BUFFERS);
   c->operand[c->k->nbuf] = o;
   return kernel_buffer(c->k, t, count);
@@ -186,7 +186,11 @@ static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
     more = more ? alu(c, ALU_add, more, at) : at;
   }
   uint32_t here = kernel_index(c->k, DT_i64, affine(&sum)), index = more ? alu(c, ALU_add, here, more) : here;
-  return kernel_random(c->k, kernel_scalar(c->k, DT_i64, scalar_slot(c->m, 0)), step, index, path_hash(n->attr.path));
+  uint32_t hash;
+  if (c->g->bake) hash = const_i64(c, path_hash(n->attr.path));
+  else hash = kernel_load(c->k, buffer(c, (Operand){.random = n->attr.path}, DT_i64, 1), (Access){0});
+  uint32_t place = alu(c, ALU_add, alu(c, ALU_mul, hash, const_i64(c, (int64_t)1 << 32)), step);
+  return kernel_random(c->k, kernel_scalar(c->k, DT_i64, scalar_slot(c->m, 0)), place, index);
 }
 
 static uint32_t gen_merge(Gen *c, const Node *n, const Env *env) {     // digits of a position that no loop gives

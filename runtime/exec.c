@@ -1,6 +1,8 @@
 // exec.c -- see exec.h.
 #include "runtime/exec.h"
+#include "runtime/init.h"
 #include <math.h>
+#include <string.h>
 
 enum { SKIPS_IN_A_ROW = 10 };
 
@@ -55,6 +57,11 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
   x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
   x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok"),
   x->slot.seed = plan_find_slot(p, "$seed");
+  for (uint32_t i = 0; i < p->slot.n; i++) {               // which random numbers an op draws: by the hash of its path
+    if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
+    int64_t hash = init_hash(p->slot.at[i].name + 8);
+    memcpy(dev_slot(d, i + 1), &hash, sizeof hash);
+  }
   for (uint32_t i = 0; i < p->output.n; i++) {
     if (!p->output.at[i].slot) continue;
     if (x->nout == EXEC_OUTPUTS)

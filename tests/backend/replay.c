@@ -1,5 +1,6 @@
 // replay.c -- see replay.h.
 #include "tests/backend/replay.h"
+#include "runtime/init.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,11 @@ void replay_init(Replay *r, Arena *a, const Plan *p, const Kernel *const *kernel
     size_t n = (size_t)p->memory[i] + 64;
     r->memory[i] = (char *)(((uintptr_t)arena_alloc(a, n + 64) + 63) & ~(uintptr_t)63);
     memset(r->memory[i], i == MEM_scalars ? 0 : 0xff, n);
+  }
+  for (uint32_t i = 0; i < p->slot.n; i++) {
+    if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
+    int64_t hash = init_hash(p->slot.at[i].name + 8);
+    memcpy(r->memory[MEM_scalars] + p->slot.at[i].at, &hash, sizeof hash);
   }
 }
 

@@ -134,7 +134,9 @@ static void add_op(Gen *g) {
     case 18: {
       int64_t count;
       Access at = place(g, all_ranges(g), true, &count);
-      v = kernel_random(g->k, kernel_const(g->k, DT_i64, 99), kernel_scalar(g->k, DT_i64, 3), kernel_index(g->k, DT_i64, at), (uint32_t)draw(&g->s));
+      v = kernel_random(g->k, kernel_const(g->k, DT_i64, 99),
+                        kernel_alu(g->k, ALU_add, kernel_scalar(g->k, DT_i64, 3), kernel_const_int(g->k, DT_i64, (int64_t)(draw(&g->s) << 32)), 0),
+                        kernel_index(g->k, DT_i64, at));
       v = kernel_cast(g->k, g->t, v), inner = is_inner(g, &at);
       break;
     }
