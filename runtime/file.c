@@ -54,9 +54,12 @@ Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n) {
     if (k < 0)
       return fail(EXIT_IO, "reading %s at byte %lld: %s", path, (long long)(at + (int64_t)got),
                   strerror(errno));
-    if (!k)
-      return fail(EXIT_IO, "%s: ends at byte %lld, bytes up to %lld are needed", path,
-                  (long long)(at + (int64_t)got), (long long)(at + (int64_t)n));
+    if (!k) {
+      struct stat st;
+      int64_t end = fstat(fd, &st) ? at + (int64_t)got : (int64_t)st.st_size;
+      return fail(EXIT_IO, "%s: ends at byte %lld, bytes up to %lld are needed", path, (long long)end,
+                  (long long)(at + (int64_t)n));
+    }
     got += (size_t)k;
   }
   return 0;
