@@ -120,6 +120,7 @@ static void catch_signals(void) {
                    save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
   sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0),
       sigaction(SIGUSR2, &save, 0);
+  signal(SIGXFSZ, SIG_IGN);                                // a file that may not grow is an error of the write
 }
 
 // ---- a run --------------------------------------------------------------------------------------------------------------
