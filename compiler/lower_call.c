@@ -241,6 +241,8 @@ static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at
     else args[attr.nargs++] = (NamedNum){bound[i].name, bound[i].val.number.num};
   }
   attr.args = args;
+  Op op = op_find(f->def->name);
+  if (op == OP_dispatch || op == OP_combine) l->m->dim.at[attr.dims[3]].ragged = true; // places: as many as tokens came
   FnId body = body_of(l, f, bound, n, &attr);
   if (!body) return val_error();
   const Fn *fn = l->m->fn.at[body];
@@ -249,7 +251,7 @@ static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at
   l->frame = f->up;
   Build b = at_span(l, at);
   l->frame = f;
-  return val_tensor(l, ir_add_typed(&b, op_find(f->def->name), in, nin, attr, &type, 1, body), at);
+  return val_tensor(l, ir_add_typed(&b, op, in, nin, attr, &type, 1, body), at);
 }
 
 // ---- binding ------------------------------------------------------------------------------------------------------
