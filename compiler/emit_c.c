@@ -10,7 +10,7 @@
 #include "compiler/kernel.h"
 #include "compiler/kernel_source.h"
 
-enum { BLOCK = 1024 /* MT_BLOCK */, MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
+enum { BLOCK = 1024 /* MT_BLOCK */, MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, TILE = 32, TILE_WIDTH = 32, ROW_TILE = 16, TILED_ROW = 1024, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
 
 static const char *const alu_text[ALU_COUNT] = {
 #define ALU(word, operands, takes, gives, text, f, i) [ALU_##word] = text,
@@ -43,18 +43,59 @@ static uint8_t parallel(const Kernel *k) { return (uint8_t)(((1 << k->nrange) - 
 static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 static int64_t clamp(int64_t x, int64_t lo, int64_t hi) { return x < lo ? lo : x > hi ? hi : x; }
 
-// map: the ranges before `cut` are units, range `cut` is cut into blocks, the rest is inside.
-typedef struct { uint32_t cut; int64_t block, blocks, units, inside; } MapTiles;
+// An access that walks along range `tile` while the innermost loop is along `inner` touches a line per element. Such loads and
+// stores go through a small square on the stack, TILE (ROW_TILE) points of `tile` high.
+static bool is_across(const Ins *x, uint32_t tile, uint32_t inner) {
+  int64_t far = x->at.stride[inner];
+  return (x->op == KI_load || x->op == KI_store) && !x->at.index && x->at.stride[tile] == 1 && (far >= 16 || far <= -16);
+}
+
+// The range of `from` that most accesses walk along while they jump along `inner`; -1: none. most: so many accesses at most.
+static int choose_tile(const Kernel *k, uint8_t from, uint32_t inner, bool loads, uint32_t most) {
+  int best = -1;
+  uint32_t best_n = 0;
+  for (uint32_t r = 0; r < k->nrange; r++) {
+    uint32_t n = 0;
+    if (!(from >> r & 1) || r == inner || k->range[r].n < 8 || k->range[inner].n < 8) continue;
+    for (uint32_t v = 1; v < k->ins.n; v++)
+      if (is_across(kernel_ins(k, v), r, inner) && (loads || kernel_ins(k, v)->op == KI_store)) n++;
+    if (n > best_n && n <= most) best_n = n, best = (int)r;
+  }
+  return best;
+}
+
+// map: the ranges of `order` before `cut` are units, range order[cut] is cut into blocks, the rest is inside.
+typedef struct { Ranges order; uint32_t cut; int tile; int64_t block, blocks, units, inside; } MapTiles;
 
 static MapTiles map_tiles(const Kernel *k) {
-  MapTiles t = {.block = 1, .blocks = 1, .units = 1, .inside = 1};
-  if (!k->nrange) return t;
-  t.cut = k->nrange - 1;
-  for (; t.cut && k->range[t.cut].n <= MAP_BLOCK / t.inside; t.cut--) t.inside *= MAX(k->range[t.cut].n, 1);
-  t.block = MAX(MAP_BLOCK / t.inside, 1);
-  t.blocks = ceil_div(k->range[t.cut].n, t.block);
+  MapTiles t = {.tile = -1, .block = 1, .blocks = 1, .units = 1, .inside = 1};
+  uint32_t n = k->nrange;
+  if (!n) return t;
+  t.tile = choose_tile(k, (uint8_t)((1 << n) - 1), n - 1, true, 8);
+  for (uint32_t r = 0; r < n; r++)
+    if ((int)r != t.tile && r != n - 1) t.order.at[t.order.n++] = r;
+  if (t.tile >= 0) t.order.at[t.order.n++] = (uint32_t)t.tile;
+  t.order.at[t.order.n++] = n - 1;
+  if (t.tile >= 0) t.cut = n - 2, t.inside = k->range[n - 1].n;
+  else
+    for (t.cut = n - 1; t.cut && k->range[t.cut].n <= MAP_BLOCK / t.inside; t.cut--) t.inside *= MAX(k->range[t.cut].n, 1);
+  t.block = MAX(MAP_BLOCK / MAX(t.inside, 1), 1);
+  if (t.tile >= 0) t.block = (t.block + TILE - 1) / TILE * TILE;
+  t.blocks = ceil_div(k->range[t.order.at[t.cut]].n, t.block);
   t.units = t.blocks;
-  for (uint32_t r = 0; r < t.cut; r++) t.units *= k->range[r].n;
+  for (uint32_t j = 0; j < t.cut; j++) t.units *= k->range[t.order.at[j]].n;
+  return t;
+}
+
+// row: every point of the parallel ranges is a unit; with a tile, ROW_TILE points along it.
+typedef struct { Ranges other, red; int tile; int64_t blocks, units; } RowTiles;
+
+static RowTiles row_tiles(const Kernel *k, const Facts *f) {
+  RowTiles t = {.red = ranges_in(k, f->red), .tile = -1, .blocks = 1};
+  if (t.red.n && count(k, &t.red, false) <= TILED_ROW) t.tile = choose_tile(k, f->par, t.red.at[t.red.n - 1], false, 2);
+  t.other = ranges_in(k, t.tile < 0 ? f->par : f->par & (uint8_t)~(1 << t.tile));
+  if (t.tile >= 0) t.blocks = ceil_div(k->range[t.tile].n, ROW_TILE);
+  t.units = count(k, &t.other, true) * t.blocks;
   return t;
 }
 
@@ -141,8 +182,8 @@ Launch kernel_launch(const Kernel *k) {
     MapTiles t = map_tiles(k);
     l.units[0] = t.units, work = t.block * t.inside;
   } else if (k->class == LOOP_row) {
-    Ranges par = ranges_in(k, f.par), red = ranges_in(k, f.red);
-    l.units[0] = count(k, &par, true), work = count(k, &red, true) * f.phases;
+    RowTiles t = row_tiles(k, &f);
+    l.units[0] = t.units, work = count(k, &t.red, true) * f.phases * (t.tile < 0 ? 1 : ROW_TILE);
   } else if (k->class == LOOP_col) {
     ColTiles t = col_tiles(k);
     l.stages = 2, l.units[0] = t.units0, l.units[1] = t.units1;
@@ -174,6 +215,8 @@ typedef struct {
   int depth;
   uint8_t *home;                             // values kept on the stack: 1 + pass that computes them; 0: not kept
   uint8_t pass;
+  uint8_t *across;                           // loads and stores that go through a tile
+  const char *tile_point;                    // where in it
 } Emit;
 
 static void line(Emit *e, const char *fmt, ...) PRINTF(2, 3);
@@ -292,6 +335,10 @@ static void define(Emit *e, uint32_t v) {
   const Ins *x = kernel_ins(e->k, v);
   const char *t = type_of((DType)x->dtype), *s = "";
   if (x->op == KI_const) return;
+  if (e->across[v]) {
+    line(e, "const %s v%u = x%u[%s];", t, v, v, e->tile_point);
+    return;
+  }
   if (e->home[v] && e->home[v] <= e->pass) {
     line(e, "const %s v%u = x%u[%s];", t, v, v, row_point(e));
     return;
@@ -343,9 +390,9 @@ static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
   return false;
 }
 
-static void store(Emit *e, const Ins *x) {
+static void store(Emit *e, const Ins *x, const char *v) {
   DType t = e->k->buf[x->buf].dtype;
-  const char *to = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at)), *v = operand(e, x->a);
+  const char *to = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
   if (x->op == KI_accumulate) v = arena_printf(e->a, "(%s)(%s + %s)", type_of(value_dtype(t)), load_text(e, &(Ins){.buf = x->buf, .at = x->at}), v);
   switch (t) {
     case DT_bf16: v = arena_printf(e->a, "bf16_f32(%s)", v); break;
@@ -366,7 +413,9 @@ static void store(Emit *e, const Ins *x) {
 static void stores(Emit *e, bool inner) {
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
-    if (is_store(x) && is_inner(e, x) == inner && (!inner || e->f.phase[v] == e->pass)) store(e, x);
+    if (!is_store(x) || is_inner(e, x) != inner || (inner && e->f.phase[v] != e->pass)) continue;
+    if (e->across[v]) line(e, "x%u[%s] = %s;", v, e->tile_point, operand(e, x->a));
+    else store(e, x, operand(e, x->a));
   }
 }
 
@@ -461,13 +510,47 @@ static Ranges joined(Ranges x, Ranges y) {
 }
 
 // ---- map -------------------------------------------------------------------------------------------------------------------
+// A square of points (rows r0 … r1 of the tile's range, all of the innermost in steps): loads across it, the body, stores across it.
+static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
+  const Kernel *k = e->k;
+  uint32_t r = t->order.at[t->cut], c = t->order.at[t->cut + 1];
+  int64_t n = k->range[c].valid;
+  for (uint32_t v = 1; v < k->ins.n; v++) e->across[v] = is_across(kernel_ins(k, v), r, c);
+  e->tile_point = arena_printf(e->a, "(i%u - r0)*%d + i%u - c0", r, TILE_WIDTH, c);
+  open(e, "for (i64 r0 = from; r0 < %s; r0 += %d)", end, TILE);
+  line(e, "const i64 r1 = r0 + %d < %s ? r0 + %d : %s;", TILE, end, TILE, end);
+  open(e, "for (i64 c0 = 0; c0 < %lld; c0 += %d)", (Long)n, TILE_WIDTH);
+  line(e, "const i64 c1 = c0 + %d < %lld ? c0 + %d : %lld;", TILE_WIDTH, (Long)n, TILE_WIDTH, (Long)n);
+  for (int after = 0; after < 2; after++) {
+    for (uint32_t v = 1; v < k->ins.n; v++) {
+      const Ins *x = kernel_ins(k, v);
+      if (!e->across[v]) continue;
+      if (!after) line(e, "%s x%u[%d];", type_of(is_store(x) ? (DType)kernel_ins(k, x->a)->dtype : (DType)x->dtype), v, TILE * TILE_WIDTH);
+      if (is_store(x) != after) continue;
+      open(e, "for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c);
+      open(e, "MT_FREE for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
+      if (after) store(e, x, arena_printf(e->a, "x%u[%s]", v, e->tile_point));
+      else line(e, "x%u[%s] = %s;", v, e->tile_point, load_text(e, x));
+      close(e), close(e);
+    }
+    if (after) break;
+    open(e, "for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
+    values(e, t->cut + 1, 0);
+    open(e, "MT_FREE for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c);
+    values(e, t->cut + 2, 0);
+    stores(e, false);
+    close(e), close(e);
+  }
+  close(e), close(e);
+  reset(e, e->across);
+}
+
 static void emit_map(Emit *e, const char *symbol) {
   const Kernel *k = e->k;
   MapTiles t = map_tiles(k);
-  Ranges units = {.n = t.cut}, rest = {0};
-  for (uint32_t r = 0; r < t.cut; r++) units.at[r] = r;
-  for (uint32_t r = t.cut; r < k->nrange; r++) rest.at[rest.n++] = r;
-  e->nest = joined(units, rest);
+  Ranges units = t.order, inside = {0};
+  units.n = t.cut, e->nest = t.order;
+  for (uint32_t j = t.cut + 1; j < t.order.n; j++) inside.at[inside.n++] = t.order.at[j];
   memset(e->need, 1, k->ins.n);
   begin(e, symbol, "");
   if (!t.units) { close(e); return; }
@@ -478,27 +561,33 @@ static void emit_map(Emit *e, const char *symbol) {
     close(e), close(e);
     return;
   }
-  uint32_t c = t.cut;
+  uint32_t c = t.order.at[t.cut];
   line(e, "const i64 q = u / %lld, from = u %% %lld * %lld;", (Long)t.blocks, (Long)t.blocks, (Long)t.block);
   line(e, "const i64 to = from + %lld < %lld ? from + %lld : %lld;", (Long)t.block, (Long)k->range[c].n, (Long)t.block, (Long)k->range[c].n);
   decompose(e, "q", &units, true);
   const char *here = exists(e, &units);
   if (here) open(e, "if (%s)", here);
-  values(e, c, 0);
+  values(e, t.cut, 0);
   bool padded = k->range[c].valid != k->range[c].n;
   if (padded) line(e, "const i64 end = to < %lld ? to : %lld;", (Long)k->range[c].valid, (Long)k->range[c].valid);
-  open(e, "%sfor (i64 i%u = from; i%u < %s; i%u++)", rest.n == 1 ? "MT_FREE " : "", c, c, padded ? "end" : "to", c);
-  values(e, c + 1, 0);
-  for (uint32_t j = 1; j < rest.n; j++) {
-    loop(e, rest.at[j], false, j + 1 == rest.n);
-    values(e, c + 1 + j, 0);
+  if (t.tile >= 0) {
+    emit_tiles(e, &t, padded ? "end" : "to");
+  } else {
+    open(e, "%sfor (i64 i%u = from; i%u < %s; i%u++)", inside.n ? "" : "MT_FREE ", c, c, padded ? "end" : "to", c);
+    values(e, t.cut + 1, 0);
+    for (uint32_t j = 0; j < inside.n; j++) {
+      loop(e, inside.at[j], false, j + 1 == inside.n);
+      values(e, t.cut + 2 + j, 0);
+    }
+    stores(e, false);
+    for (uint32_t j = 0; j < inside.n; j++) close(e);
+    close(e);
   }
-  stores(e, false);
-  for (uint32_t j = 1; j < rest.n; j++) close(e);
-  Ranges inside = {0};
-  for (uint32_t j = 1; j < rest.n; j++) inside.at[inside.n++] = rest.at[j];
-  all_zeros(e, &inside, false);
-  close(e);
+  if (exists(e, &inside)) {
+    open(e, "for (i64 i%u = from; i%u < %s; i%u++)", c, c, padded ? "end" : "to", c);
+    all_zeros(e, &inside, false);
+    close(e);
+  }
   if (padded) {
     open(e, "for (i64 i%u = from > %lld ? from : %lld; i%u < to; i%u++)", c, (Long)k->range[c].valid, (Long)k->range[c].valid, c, c);
     all_zeros(e, &inside, true);
@@ -647,39 +736,79 @@ static void emit_pass(Emit *e, uint8_t p, const Ranges *rs) {
   }
 }
 
-static void emit_row(Emit *e, const char *symbol) {
+// Everything of one row, i… of the parallel ranges being there.
+static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
   const Kernel *k = e->k;
-  Ranges par = ranges_in(k, e->f.par), red = ranges_in(k, e->f.red);
   uint8_t *all = NEW_N(e->a, uint8_t, k->ins.n), *pass = NEW_N(e->a, uint8_t, k->ins.n);
   memset(all, 1, k->ins.n);
-  e->nest = joined(par, red);
-  choose_homes(e);
-  begin(e, symbol, "");
-  if (!count(k, &par, true)) { close(e); return; }
-  e->need = all;
-  values(e, 0, 0);
-  open(e, "for (i64 u = lo; u < hi; u++)");
-  decompose(e, "u", &par, true);
-  const char *here = exists(e, &par);
+  const char *here = exists(e, par);
   if (here) open(e, "if (%s)", here);
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(count(k, &red, false), 1));
-  for (uint8_t p = 0; p < e->f.phases && red.n; p++) {
+    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(count(k, red, false), 1));
+  for (uint8_t p = 0; p < e->f.phases && red->n; p++) {
     e->need = all;
-    values(e, par.n, p);
+    values(e, par->n, p);
     e->need = pass;
-    emit_pass(e, p, &red);
+    emit_pass(e, p, red);
   }
   e->need = all;
-  values(e, par.n, UINT8_MAX);
+  values(e, par->n, UINT8_MAX);
   stores(e, false);
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (kernel_ins(k, v)->op == KI_store && is_inner(e, kernel_ins(k, v)) && exists(e, &red)) zeros(e, kernel_ins(k, v), &red, 0, false);
+    if (kernel_ins(k, v)->op == KI_store && is_inner(e, kernel_ins(k, v)) && exists(e, red)) zeros(e, kernel_ins(k, v), red, 0, false);
   if (here) {
     close_else(e);
-    all_zeros(e, &red, true);
+    all_zeros(e, red, true);
     close(e);
   }
+}
+
+// ROW_TILE rows: what they store across lies in tiles, a row of the tile being a row, until they are done.
+static void emit_tiled_rows(Emit *e, const RowTiles *t, const Ranges *par) {
+  const Kernel *k = e->k;
+  uint32_t r = (uint32_t)t->tile, inner = t->red.at[t->red.n - 1];
+  int64_t n = k->range[r].n, valid = k->range[r].valid, wide = count(k, &t->red, false);
+  line(e, "const i64 q = u / %lld, r0 = u %% %lld * %d;", (Long)t->blocks, (Long)t->blocks, ROW_TILE);
+  line(e, "const i64 r1 = r0 + %d < %lld ? r0 + %d : %lld;", ROW_TILE, (Long)n, ROW_TILE, (Long)n);
+  decompose(e, "q", &t->other, true);
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    e->across[v] = x->op == KI_store && is_inner(e, x) && is_across(x, r, inner);
+    if (e->across[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, x->a)->dtype), v, (Long)(ROW_TILE * MAX(wide, 1)));
+  }
+  e->tile_point = arena_printf(e->a, "(i%u - r0)*%lldll + %s", r, (Long)wide, row_point(e));
+  open(e, "for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
+  emit_one_row(e, par, &t->red);
+  close(e);
+  const char *here = exists(e, &t->other);
+  if (here) open(e, "if (%s)", here);
+  if (valid != n) line(e, "const i64 r2 = r1 < %lld ? r1 : %lld;", (Long)valid, (Long)valid);
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    if (!e->across[v]) continue;
+    for (uint32_t j = 0; j < t->red.n; j++) loop(e, t->red.at[j], false, false);
+    open(e, "MT_FREE for (i64 i%u = r0; i%u < %s; i%u++)", r, r, valid != n ? "r2" : "r1", r);
+    store(e, kernel_ins(k, v), arena_printf(e->a, "x%u[%s]", v, e->tile_point));
+    close(e);
+    for (uint32_t j = 0; j < t->red.n; j++) close(e);
+  }
+  if (here) close(e);
+  reset(e, e->across);
+}
+
+static void emit_row(Emit *e, const char *symbol) {
+  const Kernel *k = e->k;
+  RowTiles t = row_tiles(k, &e->f);
+  Ranges par = t.other;
+  if (t.tile >= 0) par.at[par.n++] = (uint32_t)t.tile;
+  e->nest = joined(par, t.red);
+  choose_homes(e);
+  begin(e, symbol, "");
+  if (!t.units) { close(e); return; }
+  memset(e->need, 1, k->ins.n);
+  values(e, 0, 0);
+  open(e, "for (i64 u = lo; u < hi; u++)");
+  if (t.tile >= 0) emit_tiled_rows(e, &t, &par);
+  else decompose(e, "u", &par, true), emit_one_row(e, &par, &t.red);
   close(e), close(e);
 }
 
@@ -983,7 +1112,7 @@ void emit_c(Text *out, const Kernel *k, const char *symbol) {
   Arena *a = arena_create();
   uint32_t n = k->ins.n;
   Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
-  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
   e.ready[0] = NEW_N(a, uint8_t, n);
   switch (k->class) {
     case LOOP_map: emit_map(&e, symbol); break;

@@ -75,6 +75,18 @@ static void softmax(DType t, int64_t rows, int64_t n) {
   add(k, "softmax");
 }
 
+// softmax of rows, two padded ranges of them, which also stores itself transposed
+static void softmax_across(DType t, int64_t outer, int64_t rows, int64_t n) {
+  int64_t a = outer + 1, b = rows + 3, c = n + 2;
+  Kernel *k = kernel_begin(arena, LOOP_row);
+  kernel_range(k, a, outer, false), kernel_range(k, b, rows, false), kernel_range(k, c, n, true);
+  uint32_t in = kernel_buffer(k, t, a * b * c), out = kernel_buffer(k, t, a * b * c), across = kernel_buffer(k, t, a * b * c), sums = kernel_buffer(k, value_dtype(t), a * b);
+  uint32_t p = softmax_values(k, kernel_load(k, in, AT(0, b * c, c, 1)));
+  kernel_store(k, out, AT(0, b * c, c, 1), p), kernel_store(k, across, AT(0, b * c, 1, b), p);
+  kernel_store(k, sums, AT(0, b, 1), kernel_reduce(k, RED_sum, p));
+  add(k, "softmax across");
+}
+
 // layernorm, which also stores the mean and 1/deviation of each row
 static void layernorm(DType t, DType stat, int64_t rows, int64_t n) {
   Kernel *k = kernel_begin(arena, LOOP_row);
@@ -248,6 +260,7 @@ static void build_all(void) {
     if (i % 2) transpose(t, 3, n, 5), first_maximum(4, n), cross_entropy(t, 3, n, n + 7), embedding_gradient(t, n, 7, 8, 5, i % 4 == 1);
     else cumulative(i % 4 ? DT_i32 : DT_f32, 3, 2, n, i % 8 < 4), shift(3, n, 2), shift(2, n, -5), dropout(3, n), adamw(n), embedding(2, 3, 11, n);
   }
+  softmax_across(DT_f32, 3, 33, 40), softmax_across(DT_bf16, 2, 16, 31), softmax_across(DT_f64, 1, 50, 17), softmax_across(DT_f32, 2, 9, 1000);
   softmax(DT_f32, 1, 9000), layernorm(DT_f32, DT_f32, 700, 3), norm(DT_f32, 100003), column_sums(DT_f32, 5000, 300, false), column_sums(DT_f32, 10000, 1, false);
   transpose(DT_f32, 70, 60, 90), embedding_gradient(DT_f32, 300, 50, 50, 300, true), embedding_gradient(DT_f32, 100, 13, 16, 1, false), cumulative(DT_f64, 2, 30, 40, true);
 }

@@ -51,6 +51,11 @@ static Access place(Gen *g, uint8_t mask, bool broadcast, int64_t *count) {
       uint32_t j = (uint32_t)below(g, i + 1), swap = order[i];
       order[i] = order[j], order[j] = swap;
     }
+  else if (chance(g, 25))                    // the first range the fastest
+    for (uint32_t i = 0; i < n / 2; i++) {
+      uint32_t swap = order[i];
+      order[i] = order[n - 1 - i], order[n - 1 - i] = swap;
+    }
   for (uint32_t i = 0; i < n; i++) {
     if (broadcast && chance(g, 25)) continue;
     uint32_t r = order[i];
