@@ -54,6 +54,7 @@ static ValId output(Lower *l, Frame *f, const Ast *o) {                // as dec
   uint32_t n = 0;
   if (!plain_type(l, o, t, "an output", "f32[]") || !dims_eval(l, t->kid[0], dim, &n)) return 0;
   DType dtype = dtype_find(t->text);
+  if (!n && !dtype_is_float(dtype)) return lower_error(l, o->span, "MT0267", "an output without dims is a float: it is logged; write f32(…)"), 0;
   Span at_value = f->val.at[*at - 1].at;
   if (!v.tensor && (n || !number_fits(v.number, dtype))) {
     lower_error(l, at_value, "MT0217", "output %s is %s[%s], and it is given %s", o->text, t->text, dims_show(l, dim, n), val_show(l, v));

@@ -1,9 +1,9 @@
 dim batch
-model M(x: [batch]) -> (loss: f32[], aux_loss: f32[], y: [batch], n: i32[]) {
+model M(x: [batch]) -> (loss: f32[], aux_loss: f32[], y: [batch], n: i32[batch]) {
   loss = mean[batch](x)
   aux_loss = loss
   y = x
-  n = sum[batch](i32(x))
+  n = i32(x)
 }
 train { minimize = loss + aux + y - n }
 # ! minimize_unknown.mt:8:27: error MT0322: minimize: 'aux' is no output; outputs are loss, aux_loss, y, n
