@@ -1,5 +1,6 @@
 // mutate.c -- see mutate.h.
 #include "tests/mutate.h"
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,29 @@ Bytes mutate(Arena *a, uint64_t seed, const Bytes *corpus, size_t files, const c
   return b;
 }
 
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
+
+// The word at or behind a random place; false: there is none.
+static bool word_near(Random *r, Bytes b, size_t *from, size_t *to) {
+  size_t i = (size_t)draw(r, b.n + 1);
+  while (i && i < b.n && is_word(b.s[i]) && is_word(b.s[i - 1])) i--;
+  while (i < b.n && !is_word(b.s[i])) i++;
+  for (*from = *to = i; *to < b.n && is_word(b.s[*to]);) ++*to;
+  return *to > *from;
+}
+
+Bytes mutate_words(Arena *a, uint64_t seed, const Bytes *corpus, size_t files) {
+  Random r = {seed};
+  size_t from, to, with, end;
+  Bytes b = corpus[draw(&r, files)];
+  b.s = arena_strndup(a, b.s, b.n);
+  for (uint64_t edits = 1 + draw(&r, 4); edits; edits--) {
+    Bytes other = draw(&r, 4) ? b : corpus[draw(&r, files)];
+    if (word_near(&r, b, &from, &to) && word_near(&r, other, &with, &end)) splice(a, &b, from, to, arena_strndup(a, other.s + with, end - with), end - with);
+  }
+  return b;
+}
+
 // ---- the fuzzer ---------------------------------------------------------------------------------------------------
 static volatile sig_atomic_t seed_low, seed_high;                 // of this run, for the handler
 
@@ -70,7 +94,7 @@ static void died(int sig) {
   raise(sig);
 }
 
-int fuzz(int argc, char **argv, const char *const *words, size_t nwords, FuzzCheck check) {
+static int run(int argc, char **argv, const char *const *words, size_t nwords, bool exchange, FuzzCheck check) {
   if (argc < 4) return 64;
   uint64_t n = strtoull(argv[1], 0, 10), first = strtoull(argv[2], 0, 10), failed = 0;
   size_t files = (size_t)argc - 3;
@@ -83,7 +107,7 @@ int fuzz(int argc, char **argv, const char *const *words, size_t nwords, FuzzChe
     seed_low = (sig_atomic_t)(uint32_t)seed, seed_high = (sig_atomic_t)(uint32_t)(seed >> 32);
     alarm(20);
     Arena *temp = arena_create();
-    Bytes b = mutate(temp, seed, corpus, files, words, nwords);
+    Bytes b = exchange && seed % 4 ? mutate_words(temp, seed, corpus, files) : mutate(temp, seed, corpus, files, words, nwords);
     const char *why = check(temp, b.s, b.n);
     if (why) printf("fuzz: seed %llu: %s\n", (unsigned long long)seed, why), failed++;
     arena_destroy(temp);
@@ -91,3 +115,6 @@ int fuzz(int argc, char **argv, const char *const *words, size_t nwords, FuzzChe
   arena_destroy(a);
   return failed > 0;
 }
+
+int fuzz(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check) { return run(argc, argv, words, n, false, check); }
+int fuzz_words(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check) { return run(argc, argv, words, n, true, check); }
