@@ -75,10 +75,10 @@ PRINTF(2, 0)
 static const char *worded(Diag *d, const char *fmt, va_list args) {
   enum { LONG = 1000 };
   char *s = arena_vprintf(d->arena, fmt, args);
-  size_t n = strnlen(s, LONG + 1), cut = LONG;
+  size_t cut = strnlen(s, LONG);
+  if (cut < LONG) return clean(s);
   while (cut && (s[cut] & 0xc0) == 0x80) cut--;
-  if (n > LONG) s = arena_printf(d->arena, "%.*s…", (int)cut, s);
-  return clean(s);
+  return clean(arena_printf(d->arena, "%.*s…", (int)cut, s));
 }
 
 PRINTF(6, 0)
