@@ -20,7 +20,7 @@
 #endif
 
 static const char *const flags[] = {"-std=gnu17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-                                    "-fno-strict-aliasing", "-fPIC", "-shared", "-w"};
+                                    "-fno-strict-aliasing", "-fPIC", "-shared", "-s", "-w"};
 static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 void jit_hash(const void *p, size_t n, uint64_t hash[2]) {
