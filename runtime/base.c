@@ -355,7 +355,9 @@ Status file_write(const char *path, const void *data, size_t n) {
   Arena *a = arena_create();
   char *part = arena_printf(a, "%s.%ld.tmp", path, (long)getpid()), *folder = arena_strndup(a, path, strlen(path));
   Status s = 0;
-  int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  struct stat st;
+  bool device = !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);    // never replaced
+  int fd = open(device ? path : part, O_WRONLY | (device ? 0 : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
   if (fd < 0) {
     s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
     goto out;
@@ -366,8 +368,9 @@ Status file_write(const char *path, const void *data, size_t n) {
     if (k < 0) s = fail(EXIT_IO, "writing %s: %s (byte %zu of %zu)", path, strerror(errno), at, n);
     else at += (size_t)k;
   }
-  if (!s && fsync(fd)) s = fail(EXIT_IO, "writing %s: %s", path, strerror(errno));
+  if (!s && !device && fsync(fd)) s = fail(EXIT_IO, "writing %s: %s", path, strerror(errno));
   if (close(fd) && !s) s = fail(EXIT_IO, "writing %s: %s", path, strerror(errno));
+  if (device) goto out;
   if (!s && rename(part, path)) s = fail(EXIT_IO, "writing %s: %s", path, strerror(errno));
   if (s) unlink(part);
   char *slash = strrchr(folder, '/');

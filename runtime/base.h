@@ -91,7 +91,7 @@ _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise o
 
 // ---- files ------------------------------------------------------------------------------------------------------
 Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *n); // whole; one byte 0 is appended
-// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the folder
+// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
 double now_seconds(void);                                         // CLOCK_MONOTONIC
 #endif

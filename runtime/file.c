@@ -72,6 +72,19 @@ Status file_create(const char *path, int *fd) {
               strerror(errno));
 }
 
+Status file_target(const char *path) {
+  Arena *a = arena_create();
+  char *folder = arena_strndup(a, path, strlen(path)), *slash = strrchr(folder, '/');
+  struct stat st;
+  if (slash) slash[slash == folder] = 0;
+  Status s = 0;
+  if (!stat(path, &st) && !S_ISREG(st.st_mode)) s = fail(EXIT_CREATE, "cannot write %s: not a regular file", path);
+  else if (access(slash ? folder : ".", W_OK | X_OK))
+    s = fail(errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
+  arena_destroy(a);
+  return s;
+}
+
 static Status write_failed(int fd, const char *path, int e, int64_t need) {
   struct statvfs v;
   if ((e == ENOSPC || e == EDQUOT) && !fstatvfs(fd, &v))

@@ -10,6 +10,7 @@ Status file_create(const char *path, int *fd);                    // to read and
 Status file_reserve(int fd, const char *path, int64_t size);      // sets the size; says early that the disk is full
 Status file_pwrite(int fd, const char *path, int64_t at, const void *p, size_t n);   // all n bytes
 Status file_finish(int fd, const char *path);                     // fsync and close
+Status file_target(const char *path);                             // a file may be put here: a folder to write in, no folder or device there
 Status file_fail(int e, const char *doing, const char *path);     // errno as a message and an exit code
 
 Status folder_make(const char *path);                             // with its parents; one that exists is right

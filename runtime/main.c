@@ -1,6 +1,7 @@
 // main.c -- mtrun: reads the command line, opens a plan, its device, its data and its state, and makes the steps.
 #include "runtime/ckpt.h"
 #include "runtime/feed.h"
+#include "runtime/file.h"
 #include "runtime/json_text.h"
 #include "runtime/metrics.h"
 #include "runtime/options.h"
@@ -80,6 +81,13 @@ static Status check_settings(const Settings *s) {
   if (s->device && strcmp(s->device, "cpu"))
     return fail(EXIT_USAGE, "--device is cpu or cuda, not '%s'", s->device);
   return 0;
+}
+
+// What is written at the end is known to have a place at the start.
+static Status check_targets(const Settings *s) {
+  if (s->final) TRY(file_target(s->final));
+  if (s->grads) TRY(file_target(s->grads));
+  return s->save && !access(s->save, F_OK) && access(s->save, W_OK | X_OK) ? file_fail(errno, "saving in", s->save) : 0;
 }
 
 static Status check_ranks(const Plan *p, const Settings *s) {
@@ -317,7 +325,7 @@ int main(int argc, char **argv) {
              words.n);
   else if (!e && !(e = check_settings(&r.set))) {
     catch_signals();
-    e = run(&r, words.at[0].text);
+    if (!(e = check_targets(&r.set))) e = run(&r, words.at[0].text);
   }
   if (metrics_close(&r.metrics) && !e) e = EXIT_IO;
   dev_close(r.dev);

@@ -150,7 +150,7 @@ high[33] = V
 write_safetensors("high.safetensors", {"tokens": ("I32", shape, ints(high)), "labels": ("I32", shape, ints(labels))})
 refused("tokens", 65, "p.plan", "--batches", "high.safetensors")
 refused("", 73, *b, "--log-json", "no/such/folder/log")
-p = run(*b, "--log-json", "late", "--final", "no/such/folder/f", code=73)
+p = run(*b, "--log-json", "late", "--trace", "no/such/folder/t", code=73)
 assert len(log_of("late")) == STEPS
 if os.path.exists("/dev/full"): refused("/dev/full", 74, *b, "--log-json", "/dev/full")
 if os.geteuid():

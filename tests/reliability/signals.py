@@ -1,0 +1,155 @@
+"""A run that is asked to stop, once and twice, or to save; memory, threads and time that are short.
+
+usage: signals.py MTC MTRUN MTDATA [CASE…]      FAULTS: faults.c as a shared library"""
+import random, resource, signal, stat, time
+from mt import *
+
+FAULTS = os.path.abspath(os.environ["FAULTS"])
+STEPS = 400
+
+MODEL = """
+config { steps = 400 }
+dim batch
+dim i = 30
+dim h = 20
+model M(x: [batch, i]) -> loss: f32[] {
+  z = Linear[h, i](dropout(gelu(Linear[i, h](x) as up), 0.2)) as down
+  loss = stepmean[batch](sum[i]((z - x) ^ 2))
+}
+train { micro_batch = 4; global_batch = 8; steps = 400; optimizer = adamw(lr = 1e-2); schedule = cosine(warmup = 2, min = 1e-3) }
+"""
+
+
+def setup():
+    save("b", {"x": reals((STEPS, 2, 4, 30), [math.sin(0.37 * i) for i in range(STEPS * 8 * 30)], "F32")})
+    plan, feed = compile(MODEL), ["--batches", "b", "--threads", "1"]
+    call([MTRUN, plan, *feed, "--save", "quiet", "--final", "qf", "--log-json", "qlog"])
+    return plan, feed
+
+
+def start(argv, **more):
+    return subprocess.Popen([MTRUN, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+def after_lines(p, n):
+    """waits until it has printed n steps; False: it ended before"""
+    for line in p.stdout:
+        n -= line.startswith("step")
+        if not n:
+            return True
+    return False
+
+
+def timeless(log):
+    return [{k: v for k, v in line.items() if k not in ("tokens_per_second", "seconds", "gflops")} for line in log]
+
+
+@case
+def stop_and_go_on():
+    # T4: the step is finished, a checkpoint saved, status 75; again and again, until it is done: the same bits as without a stop
+    plan, feed = setup()
+    rng, stops, went = random.Random(1), 0, -1
+    while True:
+        p = start([plan, *feed, "--save", "ck", "--resume", "auto", "--keep", "2", "--log-every", "1", "--log-json", "log", "--final", "f"])
+        if after_lines(p, rng.randrange(1, 60)):
+            p.send_signal(rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]))
+        out, err = p.communicate(timeout=120)
+        if p.returncode == 0:
+            break
+        same(p.returncode, 75, err)
+        step, total = map(int, re.search(r"stopped after step (\d+) of (\d+), saved: run it again with --resume auto", err).groups())
+        assert went < step < total == STEPS and os.path.exists("ck/step_%08d/MANIFEST" % step), err
+        went, stops = step, stops + 1
+    assert stops > 3, stops
+    assert bytes_of("f") == bytes_of("qf")
+    for name in ("model.safetensors", "optimizer.safetensors", "state.json", "MANIFEST"):
+        assert bytes_of("ck/step_%08d/%s" % (STEPS, name)) == bytes_of("quiet/step_%08d/%s" % (STEPS, name)), name
+    same(timeless(log("log")), timeless(log("qlog")))
+
+
+@case
+def stop_without_a_place_to_save():
+    plan, feed = setup()
+    p = start([plan, *feed, "--log-every", "1"])
+    assert after_lines(p, 3)
+    p.send_signal(signal.SIGTERM)
+    err = p.communicate(timeout=60)[1]
+    same(p.returncode, 75, err)
+    assert re.search(r"stopped after step \d+ of 400\n", err), err
+
+
+@case
+def second_signal():
+    # T4: while the save hangs, a second signal ends the run at once, by that signal's number; what was saved before is whole
+    plan, feed = setup()
+    call([MTRUN, plan, *feed, "--save", "ck", "--steps", 5])
+    for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
+        p = start([plan, *feed, "--save", "ck", "--resume", "auto", "--log-every", "1"], env=dict(os.environ, LD_PRELOAD=FAULTS, FAULT_IN="/ck", FAULT="9:wait"))
+        assert after_lines(p, 2)
+        p.send_signal(first)
+        assert "waiting" in p.stderr.readline()
+        begin = time.monotonic()
+        p.send_signal(second)
+        p.communicate(timeout=60)
+        same(p.returncode, 128 + second)
+        assert time.monotonic() - begin < 30
+        r = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--steps", 6])
+        assert "checkpoint, step 5" in r.stdout
+        for f in os.listdir("ck"):
+            if f == "step_00000006":
+                subprocess.check_call(["rm", "-r", "ck/" + f])
+
+
+@case
+def save_now():
+    # SIGUSR2: a checkpoint after the step, and on
+    plan, feed = setup()
+    p = start([plan, *feed, "--save", "ck", "--log-every", "1", "--final", "f"])
+    assert after_lines(p, 3)
+    p.send_signal(signal.SIGUSR2)
+    err = p.communicate(timeout=120)[1]
+    same(p.returncode, 0, err)
+    steps = sorted(f for f in os.listdir("ck") if f.startswith("step"))
+    assert len(steps) == 2 and "step_00000003" <= steps[0] and steps[1] == "step_%08d" % STEPS, steps
+    assert bytes_of("f") == bytes_of("qf")
+    call([MTRUN, plan, *feed, "--resume", "ck/" + steps[0], "--final", "f"])
+    assert bytes_of("f") == bytes_of("qf")
+
+
+@case
+def memory_that_is_not_there():
+    # T9: a plan that needs more than the system gives: status and sizes, no signal
+    text = MODEL.replace("dim i = 30", "dim i = 30000").replace("dim h = 20", "dim h = 20000")
+    plan = compile(text, "--no-objects", plan="big.plan")
+    save("x", {"x": reals((1, 2, 4, 30000), [0] * 240000, "F32")})
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    p = call([MTRUN, plan, "--batches", "x", "--steps", 1, "--threads", 1], code=None, preexec_fn=limit)
+    if "AddressSanitizer" in p.stderr:                    # which needs more than that for itself
+        return
+    assert p.returncode == 69 and re.search(r"the plan needs [\d.]+ MiB more memory, the system refused", p.stderr), (p.returncode, p.stderr[-500:])
+    refused(MTRUN, [plan, "--batches", "x", "--threads", 5000], "at most 4096", 64)
+
+
+@case
+def log_that_cannot_be_written():
+    plan, feed = setup()
+    if os.path.exists("/dev/full"):
+        p = call([MTRUN, plan, *feed, "--log-json", "/dev/full", "--save", "ck"], code=74)
+        assert "/dev/full" in p.stderr, p.stderr
+    os.mkdir("folder")
+    os.mkfifo("pipe")
+    for option in "--final", "--grads", "--log-json":            # told at the start, not after days; what is no file is not replaced by one
+        for path in "no/folder/x", "folder", "pipe" if option != "--log-json" else "folder":
+            p = refused(MTRUN, [plan, *feed, option, path], path, 73)
+            assert "step 0" not in p.stdout, p.stdout
+    assert os.path.isdir("folder") and stat.S_ISFIFO(os.stat("pipe").st_mode)
+    refused(MTRUN, [plan, *feed, "--trace", "no/folder/x"], "no/folder/x", 73)
+    # a plan may go down a pipe or into a device
+    reader = subprocess.Popen(["wc", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.run([MTC, "compile", "m.mt", "-o", "/proc/self/fd/1"], stdout=reader.stdin)
+    reader.stdin.close()
+    same([p.returncode, int(reader.stdout.read()) > 1000], [0, True])
+    reader.wait()
+
+
+main()
