@@ -9,199 +9,15 @@
 // (exp, random, …) is kept on the stack when the row is short.
 #include "compiler/kernel.h"
 #include "compiler/kernel_source.h"
+#include "compiler/tiles.h"
 
-enum { BLOCK = 1024 /* MT_BLOCK */, MAP_BLOCK = 4096, COLUMNS = 256, ROWS = 64, TILE = 32, TILE_WIDTH = 32, ROW_TILE = 16, TILED_ROW = 1024, LANE_BLOCK = 4096, STACK_ROW = 8192, STACK_ROWS = 4, GRAIN = 16384, SPREAD = 64 };
+enum { STACK_ROW = 8192, STACK_ROWS = 4 };   // elements of a row kept on the stack; so many values of it
 
 static const char *const alu_text[ALU_COUNT] = {
 #define ALU(word, operands, takes, gives, text, f, i) [ALU_##word] = text,
 #include "compiler/alu.def"
 #undef ALU
 };
-
-// ---- how the points are cut into units ------------------------------------------------------------------------------
-typedef struct { uint32_t n, at[KERNEL_RANGES]; } Ranges;         // some ranges, the slowest first
-
-static int64_t count(const Kernel *k, const Ranges *rs, bool whole) {
-  int64_t n = 1;
-  for (uint32_t j = 0; j < rs->n; j++) n *= whole ? k->range[rs->at[j]].n : k->range[rs->at[j]].valid;
-  return n;
-}
-
-static Ranges ranges_in(const Kernel *k, uint8_t mask) {
-  Ranges rs = {0};
-  for (uint32_t r = 0; r < k->nrange; r++)
-    if (mask >> r & 1) rs.at[rs.n++] = r;
-  return rs;
-}
-
-static uint8_t reduced(const Kernel *k) {
-  uint8_t m = 0;
-  for (uint32_t r = 0; r < k->nrange; r++) m |= (uint8_t)(k->range[r].reduced << r);
-  return m;
-}
-static uint8_t parallel(const Kernel *k) { return (uint8_t)(((1 << k->nrange) - 1) & ~reduced(k)); }
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-static int64_t clamp(int64_t x, int64_t lo, int64_t hi) { return x < lo ? lo : x > hi ? hi : x; }
-
-// An access that walks along range `tile` while the innermost loop is along `inner` touches a line per element. Such loads and
-// stores go through a small square on the stack, TILE (ROW_TILE) points of `tile` high.
-static bool is_across(const Ins *x, uint32_t tile, uint32_t inner) {
-  int64_t far = x->at.stride[inner];
-  return (x->op == KI_load || x->op == KI_store) && !x->at.index && x->at.stride[tile] == 1 && (far >= 16 || far <= -16);
-}
-
-// The range of `from` that most accesses walk along while they jump along `inner`; -1: none. most: so many accesses at most.
-static int choose_tile(const Kernel *k, uint8_t from, uint32_t inner, bool loads, uint32_t most) {
-  int best = -1;
-  uint32_t best_n = 0;
-  for (uint32_t r = 0; r < k->nrange; r++) {
-    uint32_t n = 0;
-    if (!(from >> r & 1) || r == inner || k->range[r].n < 8 || k->range[inner].n < 8) continue;
-    for (uint32_t v = 1; v < k->ins.n; v++)
-      if (is_across(kernel_ins(k, v), r, inner) && (loads || kernel_ins(k, v)->op == KI_store)) n++;
-    if (n > best_n && n <= most) best_n = n, best = (int)r;
-  }
-  return best;
-}
-
-// map: the ranges of `order` before `cut` are units, range order[cut] is cut into blocks, the rest is inside.
-typedef struct { Ranges order; uint32_t cut; int tile; int64_t block, blocks, units, inside; } MapTiles;
-
-static MapTiles map_tiles(const Kernel *k) {
-  MapTiles t = {.tile = -1, .block = 1, .blocks = 1, .units = 1, .inside = 1};
-  uint32_t n = k->nrange;
-  if (!n) return t;
-  t.tile = choose_tile(k, (uint8_t)((1 << n) - 1), n - 1, true, 8);
-  for (uint32_t r = 0; r < n; r++)
-    if ((int)r != t.tile && r != n - 1) t.order.at[t.order.n++] = r;
-  if (t.tile >= 0) t.order.at[t.order.n++] = (uint32_t)t.tile;
-  t.order.at[t.order.n++] = n - 1;
-  if (t.tile >= 0) t.cut = n - 2, t.inside = k->range[n - 1].n;
-  else
-    for (t.cut = n - 1; t.cut && k->range[t.cut].n <= MAP_BLOCK / t.inside; t.cut--) t.inside *= MAX(k->range[t.cut].n, 1);
-  t.block = MAX(MAP_BLOCK / MAX(t.inside, 1), 1);
-  if (t.tile >= 0) t.block = (t.block + TILE - 1) / TILE * TILE;
-  t.blocks = ceil_div(k->range[t.order.at[t.cut]].n, t.block);
-  t.units = t.blocks;
-  for (uint32_t j = 0; j < t.cut; j++) t.units *= k->range[t.order.at[j]].n;
-  return t;
-}
-
-// row: every point of the parallel ranges is a unit; with a tile, ROW_TILE points along it.
-typedef struct { Ranges other, red; int tile; int64_t blocks, units; } RowTiles;
-
-static RowTiles row_tiles(const Kernel *k, const Facts *f) {
-  RowTiles t = {.red = ranges_in(k, f->red), .tile = -1, .blocks = 1};
-  if (t.red.n && count(k, &t.red, false) <= TILED_ROW) t.tile = choose_tile(k, f->par, t.red.at[t.red.n - 1], false, 2);
-  t.other = ranges_in(k, t.tile < 0 ? f->par : f->par & (uint8_t)~(1 << t.tile));
-  if (t.tile >= 0) t.blocks = ceil_div(k->range[t.tile].n, ROW_TILE);
-  t.units = count(k, &t.other, true) * t.blocks;
-  return t;
-}
-
-// col: the terms of a result are cut into `chunks` of `rows`. By columns: a block of COLUMNS neighbours along range col at
-// once, a row being a point of the reduced ranges. By lanes: one result at a time, a row being a block of range lane.
-typedef struct {
-  bool by_lanes;
-  int col, lane;                             // ranges, -1: none
-  Ranges other, outer;                       // parallel ranges but col; reduced ranges but lane
-  int64_t others, ncol, colblocks, laneblocks, rows, chunks, all_rows, units0, units1;
-  uint32_t reduces;
-} ColTiles;
-
-static int64_t unit_loads(const Kernel *k, uint32_t r) {
-  int64_t n = 0;
-  for (uint32_t v = 1; v < k->ins.n; v++) {
-    const Ins *x = kernel_ins(k, v);
-    if (x->op == KI_load) n += x->at.stride[r] == 1 || x->at.stride[r] == -1;
-  }
-  return n * MIN(k->range[r].n, 16);
-}
-
-static ColTiles col_tiles(const Kernel *k) {
-  ColTiles t = {.col = -1, .lane = -1, .ncol = 1, .laneblocks = 1};
-  Ranges par = ranges_in(k, parallel(k)), red = ranges_in(k, reduced(k));
-  int64_t best_par = -1, best_red = -1;
-  for (uint32_t j = 0; j < par.n; j++)
-    if (unit_loads(k, par.at[j]) >= best_par) best_par = unit_loads(k, par.at[j]), t.col = (int)par.at[j];
-  for (uint32_t j = 0; j < red.n; j++)
-    if (unit_loads(k, red.at[j]) >= best_red) best_red = unit_loads(k, red.at[j]), t.lane = (int)red.at[j];
-  t.by_lanes = t.col < 0 || best_red > best_par;
-  if (!t.by_lanes) t.lane = -1;
-  else if (par.n) t.col = (int)par.at[par.n - 1];
-  uint8_t col_bit = t.col < 0 ? 0 : (uint8_t)(1 << t.col), lane_bit = t.lane < 0 ? 0 : (uint8_t)(1 << t.lane);
-  t.other = ranges_in(k, parallel(k) & (uint8_t)~col_bit), t.outer = ranges_in(k, reduced(k) & (uint8_t)~lane_bit);
-  t.others = count(k, &t.other, true);
-  if (t.col >= 0) t.ncol = k->range[t.col].n;
-  t.colblocks = t.by_lanes ? t.ncol : ceil_div(k->range[t.col].valid, COLUMNS);
-  if (t.lane >= 0) t.laneblocks = ceil_div(k->range[t.lane].valid, LANE_BLOCK);
-  t.all_rows = count(k, &t.outer, false) * t.laneblocks;
-  int64_t row = t.lane >= 0 ? MIN(k->range[t.lane].valid, LANE_BLOCK) : 1, least = MAX((t.by_lanes ? LANE_BLOCK : ROWS) / MAX(row, 1), 1);
-  int64_t results = MAX(t.others * t.colblocks, 1);
-  int64_t chunks = clamp(ceil_div(t.all_rows, least), 1, MAX(SPREAD / results, 1));
-  t.rows = MAX(ceil_div(t.all_rows, chunks), 1), t.chunks = ceil_div(t.all_rows, t.rows);
-  t.units0 = t.chunks * t.others * t.colblocks, t.units1 = t.others * ceil_div(t.ncol, COLUMNS);
-  for (uint32_t v = 1; v < k->ins.n; v++) t.reduces += kernel_ins(k, v)->op == KI_reduce;
-  return t;
-}
-
-// scatter: the index depends on the `batch` ranges (and reduced ones); `key` is the range of destinations; the other parallel
-// ranges are columns, the last of them the fastest.
-typedef struct {
-  uint32_t reduce, key;
-  int col;
-  Ranges batch, other, red, columns;         // columns: other and col
-  int64_t batches, terms, keyblock, keyblocks;
-  bool wide;                                 // the lists hold i64
-} ScatterTiles;
-
-static ScatterTiles scatter_tiles(const Kernel *k, const Facts *f) {
-  ScatterTiles t = {.col = -1};
-  for (uint32_t v = 1; v < k->ins.n; v++)
-    if (kernel_ins(k, v)->op == KI_reduce) t.reduce = v;
-  t.key = kernel_ins(k, t.reduce)->range;
-  uint8_t key = (uint8_t)(1 << t.key), batch = f->deps[kernel_ins(k, t.reduce)->b] & f->par;
-  t.columns = ranges_in(k, f->par & (uint8_t)~(key | batch));
-  if (t.columns.n) t.col = (int)t.columns.at[t.columns.n - 1];
-  t.other = t.columns;
-  if (t.other.n) t.other.n--;
-  t.batch = ranges_in(k, batch), t.red = ranges_in(k, f->red);
-  t.batches = count(k, &t.batch, true), t.terms = count(k, &t.red, false);
-  int64_t row = MAX(count(k, &t.columns, true), 1), keys = k->range[t.key].n;
-  t.keyblock = clamp(MAP_BLOCK / row, 1, MAX(keys, 1)), t.keyblocks = ceil_div(keys, t.keyblock);
-  t.wide = t.terms > INT32_MAX || keys > INT32_MAX;
-  return t;
-}
-
-Launch kernel_launch(const Kernel *k) {
-  Launch l = {.stages = 1, .grain = {1, 1}};
-  Arena *a = arena_create();
-  Facts f = kernel_facts(k, a);
-  int64_t work = 1;                          // points of a unit
-  if (k->class == LOOP_map) {
-    MapTiles t = map_tiles(k);
-    l.units[0] = t.units, work = t.block * t.inside;
-  } else if (k->class == LOOP_row) {
-    RowTiles t = row_tiles(k, &f);
-    l.units[0] = t.units, work = count(k, &t.red, true) * f.phases * (t.tile < 0 ? 1 : ROW_TILE);
-  } else if (k->class == LOOP_col) {
-    ColTiles t = col_tiles(k);
-    l.stages = 2, l.units[0] = t.units0, l.units[1] = t.units1;
-    l.work = t.chunks * t.others * t.ncol * t.reduces * 8, work = GRAIN;
-  } else if (k->class == LOOP_scatter) {
-    ScatterTiles t = scatter_tiles(k, &f);
-    l.stages = 2, l.units[0] = t.batches, l.units[1] = t.batches * t.keyblocks;
-    l.work = t.batches * (k->range[t.key].n + t.terms) * (t.wide ? 8 : 4);
-    l.grain[1] = clamp(GRAIN / MAX(t.keyblock * count(k, &t.columns, true), 1), 1, MAX(l.units[1], 1));
-    work = MAX(t.terms, 1);
-  } else {
-    bug("a kernel without a class is run");
-  }
-  l.grain[0] = clamp(GRAIN / MAX(work, 1), 1, MAX(l.units[0], 1));
-  l.work = (l.work + 63) & ~(int64_t)63;
-  arena_destroy(a);
-  return l;
-}
 
 // ---- writing ----------------------------------------------------------------------------------------------------------
 typedef struct {
@@ -217,6 +33,7 @@ typedef struct {
   uint8_t pass;
   uint8_t *across;                           // loads and stores that go through a tile
   const char *tile_point;                    // where in it
+  uint8_t *side;                             // selects whose condition is known here: 1 takes b, 2 takes c
 } Emit;
 
 static void line(Emit *e, const char *fmt, ...) PRINTF(2, 3);
@@ -270,6 +87,7 @@ static const char *nothing(Emit *e, const Ins *x, bool wide) {
 
 static const char *operand(Emit *e, uint32_t v) {
   const Ins *x = kernel_ins(e->k, v);
+  if (e->side[v]) return operand(e, e->side[v] == 1 ? x->b : x->c);
   return x->op == KI_const ? literal(e, (DType)x->dtype, x->f, x->i) : arena_printf(e->a, "v%u", v);
 }
 
@@ -375,7 +193,7 @@ static void values(Emit *e, uint32_t level, uint8_t phase) {
   uint8_t *ready = e->ready[e->depth];
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
-    if (!e->need[v] || ready[v] || e->f.phase[v] > phase || level_of(e, v) > level) continue;
+    if (!e->need[v] || ready[v] || e->side[v] || e->f.phase[v] > phase || level_of(e, v) > level) continue;
     if (x->op == KI_store || x->op == KI_accumulate || x->op == KI_reduce) continue;
     define(e, v);
     ready[v] = 1;
@@ -423,13 +241,19 @@ static void stores(Emit *e, bool inner) {
 static void close_over(const Emit *e, uint8_t *need, const uint8_t *cut) {
   for (uint32_t v = e->k->ins.n; --v;) {
     const Ins *x = kernel_ins(e->k, v);
-    if (need[v] && !cut[v]) need[x->a] = need[x->b] = need[x->c] = need[x->at.index] = 1;
+    if (!need[v] || cut[v]) continue;
+    if (e->side[v]) need[e->side[v] == 1 ? x->b : x->c] = 1;
+    else need[x->a] = need[x->b] = need[x->c] = need[x->at.index] = 1;
   }
 }
 
 static void reset(Emit *e, uint8_t *need) { memset(need, 0, e->k->ins.n); }
 
 // ---- loops ---------------------------------------------------------------------------------------------------------------
+static const char *loop_head(Emit *e, uint32_t r) {
+  return arena_printf(e->a, "for (i64 i%u = 0; i%u < %lld; i%u++)", r, r, (Long)e->k->range[r].valid, r);
+}
+
 static void loop(Emit *e, uint32_t r, bool whole, bool free) {
   open(e, "%sfor (i64 i%u = 0; i%u < %lld; i%u++)", free ? "MT_FREE " : "", r, r, (Long)(whole ? e->k->range[r].n : e->k->range[r].valid), r);
 }
@@ -510,6 +334,45 @@ static Ranges joined(Ranges x, Ranges y) {
 }
 
 // ---- map -------------------------------------------------------------------------------------------------------------------
+// A select whose condition is the same for the whole innermost loop: a stack of values, a shifted border. Its condition, or 0.
+static uint32_t settled(const Emit *e) {
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (x->op == KI_alu && x->what == ALU_select && e->need[v] && !e->side[v] && !e->ready[e->depth][v] && e->ready[e->depth][x->a]) return x->a;
+  }
+  return 0;
+}
+
+// The innermost loop; where such a select is in it, two of them behind an if, each with its own values only.
+static void map_innermost(Emit *e, const char *head, int choices) {
+  const Kernel *k = e->k;
+  uint32_t condition = choices < 2 ? settled(e) : 0;
+  if (!condition) {
+    open(e, "%s", head);
+    values(e, e->nest.n, 0);
+    stores(e, false);
+    close(e);
+    return;
+  }
+  uint8_t *need = e->need, *nothing_cut = NEW_N(e->a, uint8_t, k->ins.n);
+  for (uint8_t side = 1; side <= 2; side++) {
+    if (side == 1) open(e, "if (%s)", operand(e, condition));
+    else close_else(e);
+    e->need = NEW_N(e->a, uint8_t, k->ins.n);
+    for (uint32_t v = 1; v < k->ins.n; v++) {
+      const Ins *x = kernel_ins(k, v);
+      if (x->op == KI_alu && x->what == ALU_select && x->a == condition && !e->ready[e->depth][v]) e->side[v] = side;
+      if (is_store(x)) e->need[x->a] = 1;
+    }
+    close_over(e, e->need, nothing_cut);
+    map_innermost(e, head, choices + 1);
+    for (uint32_t v = 1; v < k->ins.n; v++)
+      if (e->side[v] && kernel_ins(k, v)->a == condition) e->side[v] = 0;
+  }
+  close(e);
+  e->need = need;
+}
+
 // A square of points (rows r0 … r1 of the tile's range, all of the innermost in steps): loads across it, the body, stores across it.
 static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
   const Kernel *k = e->k;
@@ -536,10 +399,8 @@ static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
     if (after) break;
     open(e, "for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
     values(e, t->cut + 1, 0);
-    open(e, "MT_FREE for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c);
-    values(e, t->cut + 2, 0);
-    stores(e, false);
-    close(e), close(e);
+    map_innermost(e, arena_printf(e->a, "MT_FREE for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c), 0);
+    close(e);
   }
   close(e), close(e);
   reset(e, e->across);
@@ -573,15 +434,14 @@ static void emit_map(Emit *e, const char *symbol) {
   if (t.tile >= 0) {
     emit_tiles(e, &t, padded ? "end" : "to");
   } else {
-    open(e, "%sfor (i64 i%u = from; i%u < %s; i%u++)", inside.n ? "" : "MT_FREE ", c, c, padded ? "end" : "to", c);
-    values(e, t.cut + 1, 0);
+    const char *head = arena_printf(e->a, "for (i64 i%u = from; i%u < %s; i%u++)", c, c, padded ? "end" : "to", c);
     for (uint32_t j = 0; j < inside.n; j++) {
-      loop(e, inside.at[j], false, j + 1 == inside.n);
-      values(e, t.cut + 2 + j, 0);
+      open(e, "%s", head);
+      values(e, t.cut + 1 + j, 0);
+      head = loop_head(e, inside.at[j]);
     }
-    stores(e, false);
+    map_innermost(e, arena_printf(e->a, "MT_FREE %s", head), 0);
     for (uint32_t j = 0; j < inside.n; j++) close(e);
-    close(e);
   }
   if (exists(e, &inside)) {
     open(e, "for (i64 i%u = from; i%u < %s; i%u++)", c, c, padded ? "end" : "to", c);
@@ -629,7 +489,7 @@ static void pass_needs(Emit *e, uint8_t p, uint8_t *need) {
 static void choose_homes(Emit *e) {
   const Kernel *k = e->k;
   Ranges red = ranges_in(k, e->f.red);
-  if (count(k, &red, false) > STACK_ROW) return;
+  if (range_count(k, &red, false) > STACK_ROW) return;
   uint8_t *need = NEW_N(e->a, uint8_t, k->ins.n);
   for (uint32_t v = k->ins.n, kept = 0; --v && kept < STACK_ROWS;) {
     if (!is_dear(kernel_ins(k, v)) || (e->f.deps[v] & e->f.red) != e->f.red) continue;
@@ -744,7 +604,7 @@ static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
   const char *here = exists(e, par);
   if (here) open(e, "if (%s)", here);
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(count(k, red, false), 1));
+    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(range_count(k, red, false), 1));
   for (uint8_t p = 0; p < e->f.phases && red->n; p++) {
     e->need = all;
     values(e, par->n, p);
@@ -767,7 +627,7 @@ static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
 static void emit_tiled_rows(Emit *e, const RowTiles *t, const Ranges *par) {
   const Kernel *k = e->k;
   uint32_t r = (uint32_t)t->tile, inner = t->red.at[t->red.n - 1];
-  int64_t n = k->range[r].n, valid = k->range[r].valid, wide = count(k, &t->red, false);
+  int64_t n = k->range[r].n, valid = k->range[r].valid, wide = range_count(k, &t->red, false);
   line(e, "const i64 q = u / %lld, r0 = u %% %lld * %d;", (Long)t->blocks, (Long)t->blocks, ROW_TILE);
   line(e, "const i64 r1 = r0 + %d < %lld ? r0 + %d : %lld;", ROW_TILE, (Long)n, ROW_TILE, (Long)n);
   decompose(e, "q", &t->other, true);
@@ -1112,7 +972,7 @@ void emit_c(Text *out, const Kernel *k, const char *symbol) {
   Arena *a = arena_create();
   uint32_t n = k->ins.n;
   Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
-  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n), e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
   e.ready[0] = NEW_N(a, uint8_t, n);
   switch (k->class) {
     case LOOP_map: emit_map(&e, symbol); break;

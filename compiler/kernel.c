@@ -551,6 +551,7 @@ static const char *check_class(const Kernel *k, Arena *a, const Facts *f) {
     inner_stores += is_store(x) && access_deps(&x->at) & f->red;
   }
   bool cumsum = ins_is(k, KI_cumsum);
+  if (reduces > KERNEL_REDUCES) return "more reductions than the stack has room for";
   if (wheres && (reduces != 1 || (k->class != LOOP_scatter && k->class != LOOP_auto))) return "a reduction with where stands alone in a scatter kernel";
   switch (k->class) {
     case LOOP_auto: return 0;

@@ -43,7 +43,7 @@
 #include "runtime/base.h"
 #include "runtime/dtype.h"
 
-enum { KERNEL_RANGES = 8, KERNEL_BUFFERS = 64, KERNEL_INS = 4096, KERNEL_SLOTS = 512 };
+enum { KERNEL_RANGES = 8, KERNEL_BUFFERS = 64, KERNEL_INS = 4096, KERNEL_REDUCES = 64, KERNEL_SLOTS = 512 };
 typedef enum { LOOP_auto, LOOP_map, LOOP_row, LOOP_col, LOOP_scatter, LOOP_COUNT } LoopClass;
 
 typedef enum {

@@ -183,6 +183,19 @@ static void transpose(DType t, int64_t a, int64_t b, int64_t c) {
   add(k, "transpose");
 }
 
+// exp(x) and tanh(x) stacked along a range of 3, whose last entry is 0.5: a select per entry
+static void stacked(DType t, int64_t rows, int64_t n) {
+  Kernel *k = kernel_begin(arena, LOOP_map);
+  kernel_range(k, rows, rows, false), kernel_range(k, 3, 3, false), kernel_range(k, n, n, false);
+  uint32_t x = kernel_load(k, kernel_buffer(k, t, rows * n), AT(0, n, 0, 1)), i = kernel_index(k, DT_i64, AT(0, 0, 1)), half = kernel_const(k, value_dtype(t), 0.5);
+  uint32_t last = kernel_alu(k, ALU_select, kernel_alu(k, ALU_eq, i, kernel_const(k, DT_i64, 1), 0), kernel_alu(k, ALU_tanh, x, 0, 0), half);
+  kernel_store(k, kernel_buffer(k, t, rows * n * 3), AT(0, 3 * n, n, 1), kernel_alu(k, ALU_select, kernel_alu(k, ALU_eq, i, kernel_const(k, DT_i64, 0), 0), kernel_alu(k, ALU_exp, x, 0, 0), last));
+  add(k, "stacked");
+  Text c;
+  text_init(&c, arena), emit_c(&c, k, "k");
+  assert_true(rows * n == 0 || n == 1 || strstr(c.s, "} else {"));
+}
+
 // y[i] = x[i - by], 1.5 outside: a shift, and the zero-filled inverse of a slice
 static void shift(int64_t rows, int64_t n, int64_t by) {
   Kernel *k = kernel_begin(arena, LOOP_map);
@@ -257,7 +270,7 @@ static void build_all(void) {
     DType t = i % 3 == 0 ? DT_bf16 : i % 3 == 1 ? DT_f32 : DT_f64;
     softmax(DT_f32, 3, n), layernorm(t, value_dtype(t), 5, n);
     column_sums(t, 6 + n % 3, n, n % 2), column_sums(DT_f32, n, 5, true), norm(t, n);
-    if (i % 2) transpose(t, 3, n, 5), first_maximum(4, n), cross_entropy(t, 3, n, n + 7), embedding_gradient(t, n, 7, 8, 5, i % 4 == 1);
+    if (i % 2) transpose(t, 3, n, 5), first_maximum(4, n), stacked(t, 2, n), cross_entropy(t, 3, n, n + 7), embedding_gradient(t, n, 7, 8, 5, i % 4 == 1);
     else cumulative(i % 4 ? DT_i32 : DT_f32, 3, 2, n, i % 8 < 4), shift(3, n, 2), shift(2, n, -5), dropout(3, n), adamw(n), embedding(2, 3, 11, n);
   }
   softmax_across(DT_f32, 3, 33, 40), softmax_across(DT_bf16, 2, 16, 31), softmax_across(DT_f64, 1, 50, 17), softmax_across(DT_f32, 2, 9, 1000);
