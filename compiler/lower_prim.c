@@ -37,6 +37,7 @@ static int find(Str name) {
 }
 bool prim_known(Str name) { return find(name) >= 0; }
 bool prim_takes_dims(Str name) { return !strcmp(name, "index") || !strcmp(name, "extent"); }
+const char *prim_form(size_t i) { return i < COUNT(prims) ? prims[i].form : 0; }
 Str prim_name(size_t i) { return i < COUNT(prims) ? prims[i].name : 0; }
 
 // ---- helpers ------------------------------------------------------------------------------------------------------

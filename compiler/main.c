@@ -1,9 +1,10 @@
 // main.c -- mtc: the commands, and the way from a model text to a plan (function `compile`).
 #include "compiler/interp.h"
 #include "compiler/program.h"
+#include "grammar/errors.h"
 #include "passes/emit.h"
+#include "passes/explain.h"
 #include "passes/group.h"
-#include "passes/layout.h"
 #include "passes/pass.h"
 #include "runtime/options.h"
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 // ---- what every command on a model takes --------------------------------------------------------------------------
 typedef struct {
   Words say;                                 // -D, --preset, --set, --mesh, --map, --no-map, --parallel, in order
-  const char *skip;
+  const char *skip, *color;
   const char *after, *fn;                    // dump, explain
   bool dot, unfold, params, steps;
   int64_t layer;
@@ -22,6 +23,7 @@ typedef struct {
   InterpOptions interp;
 } Settings;
 
+#define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto, always or never")
 #define MODEL_ROWS \
   OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"), \
   OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"), \
@@ -30,7 +32,8 @@ typedef struct {
   OPTION(Settings, say, 0, "map", "RULE", "split a dim over an axis: \"seq -> cp\", \"weak seq -> tp\""), \
   OPTION(Settings, say, 0, "no-map", "DIM", "drop all rules of a dim"), \
   OPTION(Settings, say, 0, "parallel", "FILE", "precision, parallel and train blocks of another file (.mtp)"), \
-  OPTION(Settings, skip, 0, "skip", "PASSES", "leave out optimisation passes: simplify,…")
+  OPTION(Settings, skip, 0, "skip", "PASSES", "leave out optional passes (mtc --list-passes)"), \
+  COLOR_ROW
 
 static const Option check_rows[] = {MODEL_ROWS};
 static const Option dump_rows[] = {
@@ -64,18 +67,29 @@ static const Option compile_rows[] = {
   OPTION(Settings, no_objects, 0, "no-objects", 0, "leave the kernels as sources; mtrun compiles them when it starts"),
 };
 static const Option opt_rows[] = {
+  COLOR_ROW,
   OPTION(Settings, after, 0, "pass", "A,B", "the passes to run, in this order"),
 };
 
 static const Command commands[] = {
   {"mtc compile", "MODEL.mt", "Compiles a model text to a plan that mtrun executes.", compile_rows, COUNT(compile_rows),
-   "  mtc compile models/gpt2.mt --preset demo -o demo.plan\n  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
-  {"mtc check", "MODEL.mt", "Checks a model text: names, dims, dtypes, sizes, layout over the mesh.", check_rows, COUNT(check_rows), 0},
+   "Later options win. A first run:\n"
+   "  mtc compile models/gpt2.mt --preset demo -o demo.plan\n"
+   "  mtrun demo.plan --data DATA\n\n"
+   "  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
+  {"mtc check", "MODEL.mt", "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.", check_rows, COUNT(check_rows),
+   "  mtc check models/gpt2.mt --preset xl --mesh dp=4,tp=5\n\nmtc explain MT0203 says more about a message.\n"},
   {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows, COUNT(dump_rows),
-   "  mtc dump gpt2.mt --preset demo --fn forward\n  mtc dump gpt2.mt --after=reshard --mesh tp=2\n  mtc dump gpt2.mt --preset demo --dot --fn forward | dot -Tsvg -o gpt2.svg\n"},
-  {"mtc explain", "MODEL.mt [%N|LINE|NAME]", "Says why each node, cast and collective exists, and which line causes it.", explain_rows, COUNT(explain_rows), 0},
+   "  mtc dump gpt2.mt --preset demo --fn forward\n  mtc dump gpt2.mt --after=reshard --mesh tp=2\n  mtc dump gpt2.mt --params\n"
+   "  mtc dump gpt2.mt --preset demo --dot --fn forward | dot -Tsvg -o gpt2.svg\n"},
+  {"mtc explain", "MODEL.mt [WHAT] | MT0203",
+   "Says what a program is: its parameters, loss, mesh, and each collective with the line that causes it.\n"
+   "With WHAT: an output, a parameter, dim, config, setting or function by its name, or the operations of a line (45), a value (%12)\n"
+   "or a path (h.0.attn).\n"   "With a code: what a message means, and how to mend the text.", explain_rows, COUNT(explain_rows),
+   "  mtc explain models/gpt2.mt --preset demo --mesh dp=2,tp=2\n  mtc explain models/gpt2.mt loss\n  mtc explain models/gpt2.mt attention\n  mtc explain MT0203\n"},
   {"mtc interp", "MODEL.mt", "Trains with the reference interpreter: slow, plain, all ranks of the mesh in one process.", interp_rows, COUNT(interp_rows), 0},
-  {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows, COUNT(opt_rows), 0},
+  {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows, COUNT(opt_rows),
+   "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
 };
 
 static Override override_of(Word w) {
@@ -87,23 +101,28 @@ static Override override_of(Word w) {
 }
 
 // ---- the way ------------------------------------------------------------------------------------------------------
-// Text to module, through the passes up to `upto` (PASS_none: lowering only).
-static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Module **out) {
+static Status color_of(const char *when, bool *on) {                   // auto leaves it as it is
+  if (!when || !strcmp(when, "auto")) return 0;
+  *on = !strcmp(when, "always");
+  return *on || !strcmp(when, "never") ? 0 : fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
+}
+
+// Text to program, its module through the passes up to `upto` (PASS_none: lowering only).
+static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Program **out) {
   Diag *diag = NEW(a, Diag);
   Intern *in = intern_create(a);
   Override *o = NEW_N(a, Override, s->say.n + 1);
   RunOptions run = {0};
   Status status;
   diag_init(diag, a);
+  TRY(color_of(s->color, &diag->color));
   for (uint32_t i = 0; i < s->say.n; i++) o[i] = override_of(s->say.at[i]);
   if (s->skip) TRY(pass_list(s->skip, &run.skip, 0, 0));
   TRY(pass_skippable(run.skip));
-  Program *p = sema(a, in, diag, path, o, s->say.n, &status);
+  Program *p = *out = sema(a, in, diag, path, o, s->say.n, &status);
   if (!p) return status;
-  Module *m = lower(p);
-  if (!m) return EXIT_COMPILE;
-  if (upto && !passes_run(m, upto, run)) return EXIT_COMPILE;
-  *out = m;
+  if (!lower(p)) return EXIT_COMPILE;
+  if (upto && !passes_run(p->module, upto, run)) return EXIT_COMPILE;
   return 0;
 }
 
@@ -128,12 +147,14 @@ static Status print(const Text *t) {
 
 // ---- commands -----------------------------------------------------------------------------------------------------
 static Status run_check(Arena *a, const char *path, const Settings *s) {
-  Module *m;
-  TRY(build(a, path, s, PASS_reshard, &m));
+  Program *p;
+  TRY(build(a, path, s, PASS_reshard, &p));
   uint32_t params = 0;
-  for (VarId v = 1; v < m->var.n; v++) params += m->var.at[v].kind == VAR_param;
-  printf("%s: %u parameters, %u functions, no errors\n", path, params, m->fn.n - 1);
-  return 0;
+  for (VarId v = 1; v < p->module->var.n; v++) params += p->module->var.at[v].kind == VAR_param;
+  Text t;
+  text_init(&t, a);
+  text_printf(&t, "%s: %u parameters, %u functions, no errors\n", path, params, p->module->fn.n - 1);
+  return print(&t);
 }
 
 static Str model_name(Arena *a, const char *path) {                    // the file's name without folder and .mt
@@ -142,9 +163,10 @@ static Str model_name(Arena *a, const char *path) {                    // the fi
 }
 
 static Status run_compile(Arena *a, const char *path, const Settings *s) {
-  Module *m;
+  Program *program;
   if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_UNAVAILABLE, "--device %s: not yet; plans are made for cpu", s->device);
-  TRY(build(a, path, s, PASS_select, &m));
+  TRY(build(a, path, s, PASS_select, &program));
+  Module *m = program->module;
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
@@ -154,105 +176,105 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
   return plan_save(p, s->output ? s->output : arena_printf(a, "%s.plan", name));
 }
 
-static void print_params(Text *t, const Module *m) {
-  for (VarId v = 1; v < m->var.n; v++) {
-    const Var *p = &m->var.at[v];
-    if (p->kind != VAR_param) continue;
-    text_printf(t, "%-48s ", p->name);
-    ir_print_type(t, m, p->type);
-    const Type *type = &m->type.at[p->type];
-    text_puts(t, "  stored [");
-    for (int i = 0; i < type->ndim; i++)
-      text_printf(t, "%s%s %lld", !i ? "" : p->axis[i] == p->axis[i - 1] ? "·" : ", ", dim_of(m, type->dim[i])->name, (long long)dim_of(m, type->dim[i])->extent);
-    text_printf(t, "]%s\n", p->decay ? "" : "  no decay");
-  }
-}
-
 static void print_steps(Text *t, Module *m, const Fn *only) {
   for (FnId i = 1; i < m->fn.n; i++)
     if (!m->fn.at[i]->is_body && (!only || only == m->fn.at[i])) steps_print(t, fuse(m, m->fn.at[i], m->arena, false));
 }
 
+static Status no_name(const char *kind, const char *name, const Str *names, uint32_t n) {
+  Str near = nearest(name, names, n);
+  return fail(EXIT_USAGE, "no %s '%s'%s%s%s", kind, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static Status run_dump(Arena *a, const char *path, const Settings *s) {
-  Module *m;
+  Program *p;
   Pass upto;
   Text t;
   TRY(after_pass(s->after, s->steps ? PASS_select : PASS_none, &upto));
   if (s->steps && upto != PASS_select) return fail(EXIT_USAGE, "--steps are those after the last pass");
-  TRY(build(a, path, s, upto, &m));
+  if (!s->dot && (s->unfold || s->layer >= 0)) return fail(EXIT_USAGE, "--unfold and --layer go with --dot");
+  if (s->steps + s->params + s->dot > 1) return fail(EXIT_USAGE, "one of --steps, --params and --dot");
+  TRY(build(a, path, s, upto, &p));
+  Module *m = p->module;
   text_init(&t, a);
   const Fn *f = s->fn ? fn_find(m, intern(m->in, s->fn)) : 0;
   if (s->fn && !f) {
-    VEC(Str) names = {0};
+    Names names = {0};
     for (FnId i = 1; i < m->fn.n; i++) vec_push(a, &names, m->fn.at[i]->name);
-    Str near = nearest(s->fn, names.at, names.n);
-    return fail(EXIT_USAGE, "no function '%s'%s%s%s", s->fn, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return no_name("function", s->fn, names.at, names.n);
   }
   if (s->steps) print_steps(&t, m, f);
-  else if (s->params) print_params(&t, m);
+  else if (s->params) params_print(&t, m);
   else if (s->dot) ir_dot_print(&t, m, (DotOptions){.fn = s->fn, .layer = (int)MIN(s->layer, INT32_MAX - 1), .unfold = s->unfold});
   else if (f) ir_print_fn(&t, f);
   else ir_print(&t, m);
   return print(&t);
 }
 
-static bool asked(const Module *m, const Fn *f, NodeId n, const char *what) { // a node: by %value, line, or part of its path
-  const Node *node = fn_node(f, n);
-  char *end;
-  if (!what) return true;
-  if (*what == '%') {
-    unsigned long v = strtoul(what + 1, &end, 10);
-    return !*end && node->nout && v >= node->out && v < node->out + node->nout;
-  }
-  unsigned long line = strtoul(what, &end, 10);
-  if (!*end) return node->loc.line == line && strcmp(m->diag->source.at[node->loc.file].path, "prelude.mt");
-  if (strstr(node->path, what)) return true;
-  for (uint32_t i = 0; i < node->nout; i++)
-    if (f->val.at[node->out + i].name && !strcmp(f->val.at[node->out + i].name, what)) return true;
-  return (node->op == OP_read || node->op == OP_write || node->op == OP_accumulate) && strstr(m->var.at[node->attr.var].name, what);
-}
-
-static Status run_explain(Arena *a, const char *path, const char *what, const Settings *s) {
-  Module *m;
-  Pass upto;
+// The entry of ERRORS.md for a code.
+static Status explain_code(Arena *a, const char *code) {
   Text t;
-  TRY(after_pass(s->after, PASS_reshard, &upto));
-  TRY(build(a, path, s, upto, &m));
   text_init(&t, a);
-  uint32_t found = 0;
-  for (uint32_t i = 0; i < m->output.n; i++) {
-    const Output *o = &m->output.at[i];
-    if (what && strcmp(what, o->name)) continue;
-    text_printf(&t, "output %s: %s, factor %g in the objective\n", o->name, o->per_step ? "one mean over the whole step" : "averaged over the step's microbatches", o->coef);
-    found += what != 0;
-  }
-  if (!what) layout_report(m, 65536, &t);
-  for (FnId i = 1; what && i < m->fn.n; i++) {
-    const Fn *f = m->fn.at[i];
-    bool head = false;
-    for (NodeId n = 1; n < f->node.n; n++) {
-      if (!asked(m, f, n, what)) continue;
-      if (!head) text_printf(&t, "%s:\n", f->name), head = true;
-      ir_print_node(&t, f, n);
-      text_puts(&t, "\n");
-      found++;
-    }
-  }
-  if (what && !found) return fail(EXIT_USAGE, "%s: nothing is called '%s': a value is %%12, a line 45, a name h.0.attn or wte", path, what);
+  const char *at = strstr(errors_text, arena_printf(a, "\n### %s\n", code)), *end = at ? strstr(at + 4, "\n##") : 0;
+  if (!at) return fail(EXIT_USAGE, "no message '%s'; grammar/ERRORS.md lists them", code);
+  if (!end) end = errors_text + errors_size;
+  text_add(&t, at + 5, (size_t)(end - at - 5));
+  while (t.n > 1 && t.s[t.n - 1] == '\n' && t.s[t.n - 2] == '\n') t.s[--t.n] = 0;
+  if (t.s[t.n - 1] != '\n') text_puts(&t, "\n");
   return print(&t);
 }
 
+static bool is_code(const char *word) { return !strncmp(word, "MT", 2) && strspn(word + 2, "0123456789") == 4 && !word[6]; }
+
+static Status run_explain(Arena *a, const char *path, const char *what, const Settings *s) {
+  Program *p;
+  Pass upto;
+  Text t;
+  if (is_code(path) && access(path, F_OK)) return explain_code(a, path);
+  if (what && is_code(what)) return explain_code(a, what);
+  TRY(after_pass(s->after, PASS_reshard, &upto));
+  TRY(build(a, path, s, upto, &p));
+  text_init(&t, a);
+  if (!what) {
+    explain_all(&t, p);
+    return print(&t);
+  }
+  if (explain_name(&t, p, what)) return print(&t);
+  Names names = {0};
+  explain_names(p, &names);
+  Str near = nearest(what, names.at, names.n);
+  if (near) return no_name("name", what, names.at, names.n);
+  return fail(EXIT_USAGE, "nothing is called '%s' in %s; a line is 45, a value %%12, others go by their names: loss, wte.weight, seq, train.clip, attention", what, path);
+}
+
 static Status run_interp(Arena *a, const char *path, const Settings *s) {
-  Module *m;
-  TRY(build(a, path, s, PASS_reshard, &m));
-  return interp_command(a, m, &s->interp);
+  Program *p;
+  TRY(build(a, path, s, PASS_reshard, &p));
+  return interp_command(a, p->module, &s->interp);
+}
+
+static Status run_opt(const char *path, const Settings *s) {
+  bool on;
+  TRY(color_of(s->color, &on));
+  return s->after ? passes_opt(path, s->after, (RunOptions){0}) : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
 // ---- main ---------------------------------------------------------------------------------------------------------
 static void usage(FILE *to) {
   fprintf(to, "usage: mtc COMMAND …\n\nA compiler of models for training: from a model text to a plan that mtrun executes.\n\n");
-  for (size_t i = 0; i < COUNT(commands); i++) fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].about);
-  fprintf(to, "\n`mtc COMMAND --help` says more; the language is described in grammar/LANGUAGE.md, messages in grammar/ERRORS.md.\n");
+  for (size_t i = 0; i < COUNT(commands); i++) fprintf(to, "  %-12s %.*s\n", commands[i].name, (int)strcspn(commands[i].about, "\n"), commands[i].about);
+  fprintf(to, "\n"
+              "  mtc COMMAND --help    the options of a command\n"
+              "  mtc --list-ops        the primitives of the language, and the operations of the graph\n"
+              "  mtc --list-passes     what happens between text and plan\n"
+              "  mtc --list-settings   every setting of precision, parallel and train, for --set\n"
+              "  mtc --version\n\n"
+              "A model text is checked first, and mistakes are told with their line:\n\n"
+              "  mtc check models/gpt2.mt -D hidden=770\n"
+              "  mtc explain MT0303\n\n"
+              "Exit codes: 0 done; 1 an error in the text; 64 the command line; 65 a file that is not right; 66 a file that is not there;\n"
+              "69 not available; 70 a fault of mtc; 73, 74 cannot write, cannot read; 77 not permitted.\n"
+              "The language is described in grammar/LANGUAGE.md.\n");
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
@@ -268,24 +290,52 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc check")) return run_check(a, path, &s);
   if (!strcmp(c->name, "mtc dump")) return run_dump(a, path, &s);
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
-  if (!strcmp(c->name, "mtc opt")) return s.after ? passes_opt(path, s.after, (RunOptions){0}) : fail(EXIT_USAGE, "mtc opt wants --pass=A,B");
+  if (!strcmp(c->name, "mtc opt")) return run_opt(path, &s);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
 }
 
+static Status list(void (*what)(Text *t)) {
+  Arena *a = arena_create();
+  Text t;
+  text_init(&t, a);
+  what(&t);
+  Status status = print(&t);
+  arena_destroy(a);
+  return status;
+}
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n > k && !strcmp(s + n - k, end);
+}
+
+static Status no_command(const char *word) {
+  Str names[COUNT(commands)];
+  for (size_t i = 0; i < COUNT(commands); i++) names[i] = commands[i].name + 4;
+  Str near = nearest(word, names, COUNT(names));
+  if (ends_with(word, ".mt")) return fail(EXIT_USAGE, "'%s' is no command; did you mean mtc check %s?", word, word);
+  if (is_code(word)) return fail(EXIT_USAGE, "'%s' is no command; did you mean mtc explain %s?", word, word);
+  return fail(EXIT_USAGE, "no command '%.100s'%s%s%s", word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "; see mtc --help");
+}
+
+static bool is_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"); }
+
 int main(int argc, char **argv) {
   program_name = "mtc";
-  if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) return usage(stdout), 0;
-  if (argc > 1 && !strcmp(argv[1], "--version")) return puts("mtc " MT_VERSION), 0;
+  char ask[] = "--help", *help[] = {argv[0], ask, 0};
   if (argc < 2) return usage(stderr), EXIT_USAGE;
-  Str names[COUNT(commands)];
+  if (is_help(argv[1]) && argc == 2) return usage(stdout), 0;
+  if (!strcmp(argv[1], "--version")) return puts("mtc " MT_VERSION), 0;
+  if (!strcmp(argv[1], "--list-ops")) return list(ops_list);
+  if (!strcmp(argv[1], "--list-passes")) return list(passes_list);
+  if (!strcmp(argv[1], "--list-settings")) return list(settings_list);
+  bool helps = is_help(argv[1]);                                       // mtc help dump
   for (size_t i = 0; i < COUNT(commands); i++) {
-    names[i] = commands[i].name + 4;
-    if (strcmp(argv[1], names[i])) continue;
+    if (strcmp(argv[1 + helps], commands[i].name + 4)) continue;
     Arena *a = arena_create();
-    Status status = command(a, &commands[i], argc - 1, argv + 1);
+    Status status = helps ? command(a, &commands[i], 2, help) : command(a, &commands[i], argc - 1, argv + 1);
     arena_destroy(a);
     return status;
   }
-  Str near = nearest(argv[1], names, COUNT(names));
-  return fail(EXIT_USAGE, "no command '%s'%s%s%s", argv[1], near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "; see mtc --help");
+  return no_command(argv[1 + helps]);
 }

@@ -60,6 +60,9 @@ Program *sema(Arena *a, Intern *in, Diag *d, const char *path, const Override *o
 // Settings (settings.c): one `path = value` of the text or the command line; then the defaults of what was not said.
 void setting_apply(Program *p, Str path, const Ast *set);
 void settings_complete(Program *p);
+const char *setting_doc(const char *path);                             // also of an argument: train.optimizer.lr; 0: no such setting
+void settings_list(Text *t);                                           // every path, its default and what it is
+const char *prim_form(size_t i);                                       // how the i-th primitive is called; 0 past the end
 
 // Folding of what is known at compile time (expr.c); the operator's and function's words as in the language.
 typedef struct { Arena *arena; const char *code, *why; } Fold;         // why: what is wrong with the operands, or 0

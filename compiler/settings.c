@@ -7,11 +7,11 @@
 #include <string.h>
 
 typedef enum { ROW_whole, ROW_num, ROW_word, ROW_flag, ROW_call, ROW_list, ROW_expr, ROW_names } RowKind;
-typedef struct { const char *path; RowKind kind; const char *otherwise; double least, most; const char *words; } Row;
-typedef struct { const char *path, *callee, *arg; RowKind kind; double otherwise; const char *words; } CallRow;
+typedef struct { const char *path; RowKind kind; const char *otherwise; double least, most; const char *words, *doc; } Row;
+typedef struct { const char *path, *callee, *arg; RowKind kind; double otherwise; const char *words, *doc; } CallRow;
 
 static const Row rows[] = {
-#define SETTING(path, kind, otherwise, least, most, words, doc) {path, ROW_##kind, otherwise, least, most, words},
+#define SETTING(path, kind, otherwise, least, most, words, doc) {path, ROW_##kind, otherwise, least, most, words, doc},
 #define CALL(path, callee, arg, kind, otherwise, words, doc)
 #include "compiler/settings.def"
 #undef SETTING
@@ -19,7 +19,7 @@ static const Row rows[] = {
 };
 static const CallRow calls[] = {
 #define SETTING(path, kind, otherwise, least, most, words, doc)
-#define CALL(path, callee, arg, kind, otherwise, words, doc) {path, callee, arg, ROW_##kind, otherwise, words},
+#define CALL(path, callee, arg, kind, otherwise, words, doc) {path, callee, arg, ROW_##kind, otherwise, words, doc},
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
@@ -302,4 +302,32 @@ void settings_complete(Program *p) {
     if (m->set.at[i].kind == SET_call) complete_call(p, &m->set.at[i]);
   if (m->set.n) qsort(m->set.at, m->set.n, sizeof *m->set.at, by_path);
   if (!p->diag->errors) check_schedule(p);
+}
+
+// ---- lists --------------------------------------------------------------------------------------------------------
+const char *setting_doc(const char *path) {
+  const Row *row = row_of(path);
+  const char *dot = strrchr(path, '.');
+  if (row) return row->doc;
+  for (size_t i = 0; dot && i < COUNT(calls); i++)
+    if (strlen(calls[i].path) == (size_t)(dot - path) && !strncmp(calls[i].path, path, (size_t)(dot - path)) && !strcmp(calls[i].arg, dot + 1)) return calls[i].doc;
+  return 0;
+}
+
+void settings_list(Text *t) {
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    const Row *r = &rows[i];
+    text_printf(t, "  %-24s %-9s %s%s%s\n", r->path, *r->otherwise ? r->otherwise : "-", r->doc, r->kind == ROW_word ? ": " : "", r->kind == ROW_word ? r->words : "");
+    for (size_t k = 0; k < COUNT(calls); k++) {
+      const CallRow *c = &calls[k];
+      if (strcmp(c->path, r->path)) continue;
+      bool first = !k || strcmp(calls[k - 1].callee, c->callee) || strcmp(calls[k - 1].path, c->path);
+      if (first) text_printf(t, "    %s\n", c->callee);
+      if (*c->arg == '-') continue;
+      text_printf(t, "      %-18s ", *c->arg ? c->arg : "(…)");
+      if (c->kind == ROW_num) text_printf(t, "%-9g ", c->otherwise);
+      else text_printf(t, "%-9s ", c->kind == ROW_flag ? "off" : "-");
+      text_printf(t, "%s%s%s\n", c->doc, *c->words ? ": " : "", c->words);
+    }
+  }
 }

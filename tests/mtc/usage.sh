@@ -1,0 +1,24 @@
+. "$(dirname "$0")/lib.sh"
+# the command line as a whole
+want 64 'usage: mtc COMMAND'
+want 0 'Exit codes' --help
+want 0 'Exit codes' help
+want 0 'usage: mtc dump' help dump
+want 0 'usage: mtc dump' dump --help
+want 0 'usage: mtc check' check -h tiny.mt
+want 0 'mtc ' --version
+want 64 "did you mean 'check'?" chekc tiny.mt
+want 64 'did you mean mtc check tiny.mt?' tiny.mt
+want 64 'did you mean mtc explain MT0203?' MT0203
+want 64 'see mtc --help' nothing
+want 64 "did you mean 'dump'?" help dumb
+want 0 'softmax' --list-ops
+want 0 'rename[a -> b](x)' --list-ops
+want 0 'autodiff' --list-passes
+want 0 'train.optimizer' --list-settings
+want 64 'usage: mtc check MODEL.mt' check
+want 64 'usage: mtc check MODEL.mt' check tiny.mt tiny.mt
+want 64 'did you mean --mesh?' check tiny.mt --mash dp=2
+want 64 '--mesh needs a value' check tiny.mt --mesh
+want 64 'unknown option -x' check tiny.mt -x
+exit $status
