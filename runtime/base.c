@@ -357,7 +357,8 @@ Status file_write(const char *path, const void *data, size_t n) {
   Status s = 0;
   struct stat st;
   bool device = !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);    // never replaced
-  int fd = open(device ? path : part, O_WRONLY | (device ? 0 : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
+  int fd = open(device ? path : part, O_WRONLY | (device ? O_NONBLOCK : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
+  if (device && fd >= 0) fcntl(fd, F_SETFL, 0);            // a pipe that nobody reads is an error; one that is read slowly is waited for
   if (fd < 0) {
     s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
     goto out;

@@ -208,6 +208,7 @@ static Status cache_write(Jit *j, const char *path, const JitObject *o) {
   memcpy(p, o->bytes, o->n);
   memcpy(p + o->n, &end, sizeof end);
   mode_t was = umask(077);
+  unlink(path);                                                       // it counts as absent, whatever it is
   Status s = file_write(path, p, o->n + sizeof end);
   umask(was);
   return s;

@@ -144,7 +144,9 @@ def log_that_cannot_be_written():
             assert "step 0" not in p.stdout, p.stdout
     assert os.path.isdir("folder") and stat.S_ISFIFO(os.stat("pipe").st_mode)
     refused(MTRUN, [plan, *feed, "--trace", "no/folder/x"], "no/folder/x", 73)
-    # a plan may go down a pipe or into a device
+    # a plan may go down a pipe or into a device; a pipe that nobody reads is an error
+    p = call([MTC, "compile", "m.mt", "-o", "pipe"], code=73, timeout=60)
+    assert "cannot write pipe" in p.stderr, p.stderr
     reader = subprocess.Popen(["wc", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     p = subprocess.run([MTC, "compile", "m.mt", "-o", "/proc/self/fd/1"], stdout=reader.stdin)
     reader.stdin.close()
