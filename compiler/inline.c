@@ -51,14 +51,17 @@ static TypeId retype(const Body *c, TypeId body, const Type *found, bool by_oper
 static ValId add_split(Body *c, const Node *n, const ValId *in) {
   Fn *f = c->b.fn;
   if (op_has(n->op, OPF_COMPOSITE)) {
-    TypeId t = retype(c, c->body->val.at[n->out].type, 0, true);
+    TypeId few[8], *types = few;
+    if (n->nout > COUNT(few)) types = NEW_N(f->module->arena, TypeId, n->nout);
     const Type *x = op_has(n->op, OPF_LINEAR) ? val_type(f, in[0]) : 0;
-    if (x && x->pending) {
-      Type pending = f->module->type.at[t];
+    for (uint32_t i = 0; i < n->nout; i++) {
+      types[i] = retype(c, c->body->val.at[n->out + i].type, 0, true);
+      if (!x || !x->pending) continue;
+      Type pending = f->module->type.at[types[i]];
       pending.pending = x->pending, pending.pending_axes = x->pending_axes;
-      t = type_intern(f->module, pending);
+      types[i] = type_intern(f->module, pending);
     }
-    return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, &t, 1, n->body);
+    return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
   }
   bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;   // the rule leaves their splits open
   ValId v = ir_add(&c->b, n->op, in, n->nin, n->attr);
@@ -76,7 +79,7 @@ static ValId add_whole(Body *c, const Node *n, const ValId *in) {
   return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
 }
 
-static ValId inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId)) {
+static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId), ValId *out) {
   Arena *a = b->fn->module->arena;
   Body c = {.b = *b, .body = body, .map = NEW_N(a, ValId, body->val.n)};
   for (uint32_t i = 0; i < body->arg.n; i++) {
@@ -88,29 +91,29 @@ static ValId inline_nodes(const Build *b, const Fn *body, const ValId *in, bool 
     ValId few[8], *mapped = few;
     if (n->nin > COUNT(few)) mapped = NEW_N(a, ValId, n->nin);
     for (uint32_t i = 0; i < n->nin; i++) mapped[i] = c.map[node_in(body, n)[i]];
-    ValId v;
+    ValId v = 0;
     if (deeper && op_has(n->op, OPF_COMPOSITE) && deeper(body, id)) {
       Build inner = *b;
       inner.why = intern_printf(b->fn->module->in, "inline: body of %s", op_info[n->op].name);
-      v = inline_nodes(&inner, b->fn->module->fn.at[n->body], mapped, deeper);
+      inline_nodes(&inner, b->fn->module->fn.at[n->body], mapped, deeper, c.map + n->out);
     } else v = c.ndim || c.pending ? add_split(&c, n, mapped) : add_whole(&c, n, mapped);
     for (uint32_t i = 0; i < n->nout; i++) {
-      c.map[n->out + i] = v + i;
-      Value *named = &b->fn->val.at[v + i];
+      if (v) c.map[n->out + i] = v + i;
+      Value *named = &b->fn->val.at[c.map[n->out + i]];
       if (!named->name) named->name = body->val.at[n->out + i].name;
     }
   }
-  return c.map[body->ret.at[0]];
+  for (uint32_t i = 0; i < body->ret.n; i++) out[i] = c.map[body->ret.at[i]];
 }
 
-ValId inline_body(Build *b, const Fn *from, NodeId id, const ValId *in, bool (*deeper)(const Fn *, NodeId)) {
+void inline_body(Build *b, const Fn *from, NodeId id, const ValId *in, bool (*deeper)(const Fn *, NodeId), ValId *out) {
   const Node *n = fn_node(from, id);
   Module *m = b->fn->module;
   if (!op_has(n->op, OPF_COMPOSITE) || !n->body) bug("inline: %s in %s has no body", op_info[n->op].name, from->name);
   Build like = build_like(b->fn, from, id);
   like.fwd = b->fwd;
   like.why = intern_printf(m->in, "inline: body of %s", op_info[n->op].name);
-  return inline_nodes(&like, m->fn.at[n->body], in, deeper);
+  inline_nodes(&like, m->fn.at[n->body], in, deeper, out);
 }
 
 ValId inline_value(Build *b, const Fn *f, ValId v, ValId *map) {

@@ -398,22 +398,28 @@ static bool shape_scatter(const Rule *r) {
 static bool shape_body(const Rule *r) {
   if (!r->n->body || r->n->body >= r->m->fn.n) return no(r, "no body");
   const Fn *body = r->m->fn.at[r->n->body];
-  if (body->arg.n != r->n->nin || body->ret.n != 1) return no(r, "the body takes %u operands", body->arg.n);
+  if (body->arg.n != r->n->nin) return no(r, "the body takes %u operands", body->arg.n);
+  if (body->ret.n != r->n->nout) return no(r, "the body gives %u results", body->ret.n);
   if (!splits_agree(r)) return false;
-  Type t = *val_type(body, body->ret.at[0]);
-  if (op_has(r->n->op, OPF_LINEAR)) t.pending = operand(r, 0)->pending, t.pending_axes = operand(r, 0)->pending_axes;
   for (uint32_t i = op_has(r->n->op, OPF_LINEAR); i < r->n->nin; i++)
     if (operand(r, i)->pending) return no(r, "operand %u is pending", i + 1);
   for (uint32_t i = 0; i < r->n->nin; i++) {
     const Type *a = operand(r, i), *want = val_type(body, body->arg.at[i]);
     if (a->dtype != want->dtype || a->ndim != want->ndim) return no(r, "operand %u is not of the body's type", i + 1);
-    for (int k = 0; k < a->ndim; k++) {
-      int at = type_pos(&t, a->dim[k]);
+    for (int k = 0; k < a->ndim; k++)
       if (type_pos(want, a->dim[k]) < 0) return no(r, "operand %u is not of the body's type", i + 1);
-      if (at >= 0) t.split[at] = a->split[k];
-    }
   }
-  return give(r, 0, t);
+  for (uint32_t j = 0; j < r->n->nout; j++) {
+    Type t = *val_type(body, body->ret.at[j]);
+    if (op_has(r->n->op, OPF_LINEAR)) t.pending = operand(r, 0)->pending, t.pending_axes = operand(r, 0)->pending_axes;
+    for (uint32_t i = 0; i < r->n->nin; i++)
+      for (int k = 0; k < operand(r, i)->ndim; k++) {
+        int at = type_pos(&t, operand(r, i)->dim[k]);
+        if (at >= 0) t.split[at] = operand(r, i)->split[k];
+      }
+    give(r, j, t);
+  }
+  return true;
 }
 
 // ---- collectives --------------------------------------------------------------------------------------------------

@@ -315,7 +315,7 @@ static void verify_all(Verify *v) {
     const Fn *f = m->fn.at[i];
     if (f->module != m || fn_find(m, f->name) != f)
       wrong(v, (Span){0}, "function %u, %s, is not found by its name", i, f->name);
-    else if (f->is_body ? !op_has(f->body_of, OPF_COMPOSITE) || f->ret.n != 1 : f->body_of != OP_none)
+    else if (f->is_body ? !op_has(f->body_of, OPF_COMPOSITE) || f->ret.n < 1 : f->body_of != OP_none)
       wrong(v, (Span){0}, "%s is no body and no function", f->name);
     else if (verify_ids(v, f)) verify_types(v, f);
   }

@@ -333,6 +333,7 @@ RULE(cross_entropy) {
 // dispatch[t, r, e, c](x, chosen) and combine[t, r, e, c](y, chosen) are each other's transpose in their first operand,
 // when x has no r. The gradient is that other composite; its body is the derivative of this one's body.
 static Fn *transpose_body(Module *m, FnId body);
+static void grad_all(Grad *g, NodeId last);
 
 static void transpose(Grad *g, NodeId n, Op op, ValId dout, ValId *din) {
   const Node *c = fn_node(g->b.fn, n);
@@ -344,6 +345,103 @@ static void transpose(Grad *g, NodeId n, Op op, ValId dout, ValId *din) {
 }
 RULE(dispatch) { transpose(g, n, OP_combine, dout[0], din); }
 RULE(combine)  { transpose(g, n, OP_dispatch, dout[0], din); }
+
+// Attention's rule works on the rows' statistics, a second result; its gradient is an op, whose body is the derivative of
+// attention's: what computes it may use the results and the statistics, the body computes from the operands.
+static NodeId softmax_along(const Fn *body, DimId t) {  // 0: there is none
+  for (NodeId id = 1; id < body->node.n; id++)
+    if (fn_node(body, id)->op == OP_softmax && fn_node(body, id)->attr.dims[0] == t) return id;
+  return 0;
+}
+
+static Fn *stats_body(Module *m, const Node *c) {
+  Fn *body = m->fn.at[c->body];
+  if (body->ret.n > 1) return body;
+  Str name = intern_printf(m->in, "%s.stats", body->name);
+  Fn *was = fn_find(m, name);
+  if (was) return was;
+  Fn *t = fn_create(m, name);
+  t->is_body = true, t->body_of = OP_attention;
+  ValId *map = NEW_N(m->arena, ValId, body->val.n);
+  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(t, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  NodeId id = softmax_along(body, c->attr.dims[1]);
+  const Node *soft = fn_node(body, id);
+  Build b = {.fn = t};
+  ir_return(t, inline_value(&b, body, body->ret.at[0], map), "");
+  Grad g = {.m = m, .b = build_like(t, body, id)};
+  g.b.why = intern(m->in, "autodiff: statistics of softmax");
+  ValId x = map[node_in(body, soft)[0]];
+  x = ir_cast(&g.b, x, wider(dtype(&g, x), DT_f32));
+  if (soft->nin > 1) x = ir_select(&g.b, map[node_in(body, soft)[1]], x, num(&g, -INFINITY, x));
+  ValId top = ir_dims(&g.b, OP_reduce_max, x, soft->attr.dims, 1);
+  top = ir_binary(&g.b, OP_max, top, num(&g, -1e30, top));
+  ValId n = ir_dims(&g.b, OP_sum, ir_unary(&g.b, OP_exp, sub(&g, x, top)), soft->attr.dims, 1);
+  ValId any = ir_binary(&g.b, OP_gt, n, num(&g, 0, n));
+  ValId log = ir_unary(&g.b, OP_log, ir_select(&g.b, any, n, num(&g, 1, n)));
+  ValId lse = add(&g, top, log);
+  ir_return(t, ir_select(&g.b, any, lse, num(&g, INFINITY, lse)), "");
+  return t;
+}
+
+static Fn *grad_body(Module *m, const Fn *body) {       // body: with both results
+  Str name = intern_printf(m->in, "%s.grad", body->name);
+  Fn *was = fn_find(m, name);
+  if (was) return was;
+  Fn *work = NEW(m->arena, Fn);                         // arguments as the body's, then the seed
+  work->module = m, work->name = name;
+  vec_push(m->arena, &work->node, (Node){.op = OP_none});
+  vec_push(m->arena, &work->val, (Value){.type = 0});
+  ValId *map = NEW_N(m->arena, ValId, body->val.n);
+  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(work, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  TypeId tseed = body->val.at[body->ret.at[0]].type;
+  ValId seed = ir_arg(work, tseed, 0);
+  Build b = {.fn = work};
+  ValId y = inline_value(&b, body, body->ret.at[0], map);
+  Grad g;
+  NodeId last = work->node.n - 1;
+  grad_init(&g, work);
+  for (uint32_t i = 0; i < 3; i++) grad_wrt(&g, work->arg.at[i], DT_none);
+  grad_mark(&g);
+  grad_give(&g, y, seed);
+  grad_all(&g, last);
+
+  Fn *t = fn_create(m, name);                           // q, k, v, dout, out, statistics, mask
+  t->is_body = true, t->body_of = OP_attention_grad;
+  ValId *kept = NEW_N(m->arena, ValId, work->val.n);
+  for (uint32_t i = 0; i < 3; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  kept[seed] = ir_arg(t, tseed, 0);
+  for (uint32_t i = 0; i < 2; i++) ir_arg(t, body->val.at[body->ret.at[i]].type, 0);
+  for (uint32_t i = 3; i < body->arg.n; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  Build tb = {.fn = t};
+  for (uint32_t i = 0; i < 3; i++) {
+    ValId d = grad_of(&g, work->arg.at[i]);
+    if (!d) bug("autodiff: %s does not depend on operand %u", body->name, i + 1);
+    ir_return(t, inline_value(&tb, work, d, kept), "");
+  }
+  return t;
+}
+
+static bool short_attention(const Module *m, const Node *c) {
+  return softmax_along(m->fn.at[c->body], c->attr.dims[1]) != 0;
+}
+
+RULE(attention) {
+  const Node c = *fn_node(g->b.fn, n);
+  const ValId *x = node_in(g->b.fn, &c);
+  ValId in[MAX_DIMS] = {x[0], x[1], x[2], 0, c.out, c.out + 1};
+  uint32_t nin = 6;
+  for (uint32_t i = 3; i < c.nin; i++) in[nin++] = x[i];
+  if (!dout[0]) return;
+  in[3] = ir_cast(&g->b, dout[0], dtype(g, c.out));
+  Attr at = c.attr;
+  const Type *q = type(g, in[0]), *k = type(g, in[1]);
+  for (int i = 0; i < q->ndim; i++)
+    if (q->dim[i] != at.dims[0] && type_pos(k, q->dim[i]) < 0) at.dims[at.ndims++] = q->dim[i];
+  TypeId types[3];
+  for (uint32_t i = 0; i < 3; i++) types[i] = g->b.fn->val.at[in[i]].type;
+  ValId d = ir_add_typed(&g->b, OP_attention_grad, in, nin, at, types, 3, fn_id(grad_body(g->m, g->m->fn.at[c.body])));
+  for (uint32_t i = 0; i < 3; i++) din[i] = d + i;
+}
 
 // ---- the sweep ----------------------------------------------------------------------------------------------------
 typedef void (*Rule)(Grad *g, NodeId n, const ValId *dout, ValId *din);
@@ -358,6 +456,7 @@ bool vjp_passes(Op op) { return rules[op] && rules[op] != vjp_none && rules[op] 
 bool vjp_inlines(const Fn *f, NodeId n) {
   const Node *c = fn_node(f, n);
   if (rules[c->op] == vjp_body) return true;
+  if (c->op == OP_attention) return !short_attention(f->module, c);
   if (c->op != OP_dispatch && c->op != OP_combine) return false;
   return c->attr.ndims != 4 || (c->op == OP_dispatch && type_pos(val_type(f, node_in(f, c)[0]), c->attr.dims[1]) >= 0);
 }
@@ -365,6 +464,19 @@ bool vjp_inlines(const Fn *f, NodeId n) {
 void vjp_prepare(Module *m, const Fn *f, NodeId n) {
   const Node *c = fn_node(f, n);
   if ((c->op == OP_dispatch || c->op == OP_combine) && !vjp_inlines(f, n)) transpose_body(m, c->body);
+  if (c->op == OP_attention && !vjp_inlines(f, n)) grad_body(m, stats_body(m, c));
+}
+
+ValId vjp_copy(Build *b, const Fn *f, NodeId id, const ValId *in) {
+  const Node *n = fn_node(f, id);
+  if (n->op != OP_attention || n->nout > 1 || vjp_inlines(f, id)) return ir_copy(b, f, id, in);
+  Fn *body = stats_body(f->module, n);
+  Build like = build_like(b->fn, f, id);
+  like.fwd = b->fwd;
+  TypeId types[2] = {f->val.at[n->out].type, body->val.at[body->ret.at[1]].type};
+  ValId v = ir_add_typed(&like, OP_attention, in, n->nin, n->attr, types, 2, fn_id(body));
+  b->fn->val.at[v].name = f->val.at[n->out].name;
+  return v;
 }
 
 void grad_init(Grad *g, Fn *f) {
@@ -479,8 +591,11 @@ Fn *vjp_function(Module *m, const Fn *f, Str name, bool inlined) {
     ValId *mapped = NEW_N(m->arena, ValId, n->nin + 1);
     for (uint32_t i = 0; i < n->nin; i++) mapped[i] = map[node_in(f, n)[i]];
     bool opened = op_has(n->op, OPF_COMPOSITE) && (inlined || vjp_inlines(f, id));
-    ValId v = opened ? inline_body(&b, f, id, mapped, inlined ? inline_always : vjp_inlines) : ir_copy(&b, f, id, mapped);
-    for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = v + i;
+    if (opened) inline_body(&b, f, id, mapped, inlined ? inline_always : vjp_inlines, map + n->out);
+    else {
+      ValId v = inlined ? ir_copy(&b, f, id, mapped) : vjp_copy(&b, f, id, mapped);
+      for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = v + i;
+    }
   }
   NodeId last = t->node.n - 1;
   Grad g;

@@ -34,6 +34,8 @@ bool  vjp_passes(Op op);                                          // gradients g
 bool  vjp_inlines(const Fn *f, NodeId n);
 // Makes the functions that the rule of n needs (the body of combine for the gradient of dispatch), if they are not there.
 void  vjp_prepare(Module *m, const Fn *f, NodeId n);
+// Copies node n of f as ir_copy does, in the form that its rule needs: attention with its second result.
+ValId vjp_copy(Build *b, const Fn *f, NodeId n, const ValId *in);
 // A function `name`: f's arguments, then a seed for each float result of f; it gives the gradients of Σ seed · result
 // by the float arguments. inlined: composites by their bodies, not by their short rules.
 Fn   *vjp_function(Module *m, const Fn *f, Str name, bool inlined);

@@ -85,9 +85,12 @@ static void copy_forward(Autodiff *a, const bool *active) {
     for (uint32_t i = 0; i < n->nin; i++) in[i] = a->map[node_in(f, n)[i]];
     Build b = {.fn = a->micro};
     bool opened = active[id] && op_has(n->op, OPF_COMPOSITE) && vjp_inlines(f, id);
-    ValId v = opened ? inline_body(&b, f, id, in, vjp_inlines) : ir_copy(&b, f, id, in);
-    for (uint32_t i = 0; i < n->nout; i++) a->map[n->out + i] = v + i;
-    if (opened && f->val.at[n->out].name) a->micro->val.at[v].name = f->val.at[n->out].name;
+    if (opened) inline_body(&b, f, id, in, vjp_inlines, a->map + n->out);
+    else {
+      ValId v = active[id] ? vjp_copy(&b, f, id, in) : ir_copy(&b, f, id, in);
+      for (uint32_t i = 0; i < n->nout; i++) a->map[n->out + i] = v + i;
+    }
+    if (opened && f->val.at[n->out].name) a->micro->val.at[a->map[n->out]].name = f->val.at[n->out].name;
   }
 }
 

@@ -143,8 +143,11 @@ static Fn *bodies_opened(Rules *r, Fn *f, bool weak) {
     for (uint32_t i = 0; i < n->nin; i++) in[i] = now[node_in(f, n)[i]];
     Build b = build_like(to, f, id);
     b.fwd = node[n->fwd];
-    ValId v = opens(r, f, n, weak) ? inline_body(&b, f, id, in, 0) : ir_copy(&b, f, id, in);
-    for (uint32_t i = 0; i < n->nout; i++) now[n->out + i] = v + i;
+    if (opens(r, f, n, weak)) inline_body(&b, f, id, in, 0, now + n->out);
+    else {
+      ValId v = ir_copy(&b, f, id, in);
+      for (uint32_t i = 0; i < n->nout; i++) now[n->out + i] = v + i;
+    }
     node[id] = to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(to, now[f->ret.at[i]], f->ret_name.at[i]);

@@ -67,14 +67,18 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
   return ir_add_typed(b, OP_dot, in, 2, n->attr, &type, 1, 0);
 }
 
-typedef ValId Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in); // 0: copy the node as it is
+typedef bool Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out); // false: copy the node as it is
 
-static ValId rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in) {
-  return op_has(fn_node(f, n)->op, OPF_COMPOSITE) ? inline_body(b, f, n, in, inline_always) : 0;
+static bool rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out) {
+  if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE)) return false;
+  inline_body(b, f, n, in, inline_always, out);
+  return true;
 }
-static ValId rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in) {
+static bool rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out) {
   const Node *node = fn_node(f, n);
-  return node->op == OP_dot ? product(b, node, val_type(f, node->out), in[0], in[1]) : 0;
+  if (node->op != OP_dot) return false;
+  *out = product(b, node, val_type(f, node->out), in[0], in[1]);
+  return true;
 }
 
 static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
@@ -88,9 +92,10 @@ static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
     for (uint32_t k = 0; k < n->nin; k++) in[k] = now[node_in(f, n)[k]];
     Build b = build_like(s, f, i);
     b.fwd = n->fwd ? node_now[n->fwd] : 0;
-    ValId v = rewrite(&b, f, i, in);
-    if (!v) v = ir_copy(&b, f, i, in);
-    for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
+    if (!rewrite(&b, f, i, in, now + n->out)) {
+      ValId v = ir_copy(&b, f, i, in);
+      for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
+    }
     node_now[i] = s->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s, now[f->ret.at[i]], f->ret_name.at[i]);

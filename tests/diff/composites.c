@@ -95,7 +95,7 @@ static void short_rules(void **state) {
   (void)state;
   static const struct { const char *name; Op op; bool opened; } rows[] = {
     {"softmax, mask", OP_softmax, false}, {"layernorm", OP_layernorm, false}, {"rmsnorm", OP_rmsnorm, false}, {"cross entropy", OP_cross_entropy, false},
-    {"dispatch", OP_dispatch, false}, {"dispatch, weights", OP_dispatch, true}, {"combine", OP_combine, false}, {"attention", OP_attention, true}, {"rope", OP_rope, true}};
+    {"dispatch", OP_dispatch, false}, {"dispatch, weights", OP_dispatch, true}, {"combine", OP_combine, false}, {"attention", OP_attention, false}, {"rope", OP_rope, true}};
   for (size_t k = 0; k < COUNT(rows); k++)
     for (size_t c = 0; c < COUNT(cases); c++) {
       if (strcmp(cases[c].name, rows[k].name)) continue;

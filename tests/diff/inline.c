@@ -44,7 +44,9 @@ static void one(const Case *c) {
   begin(&w, "g");
   Fn *g = w.b.fn;
   x = arg(&w, c->x);
-  ir_return(g, inline_body(&w.b, f, call, &x, c->deeper), "y");
+  ValId y;
+  inline_body(&w.b, f, call, &x, c->deeper, &y);
+  ir_return(g, y, "y");
   assert_true(ir_verify(w.m, "inline"));
   uint32_t left = 0;
   for (NodeId n = 1; n < g->node.n; n++) {
