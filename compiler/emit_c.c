@@ -958,15 +958,15 @@ static void emit_scatter(Emit *e, const char *symbol) {
 }
 
 // ---- the whole ---------------------------------------------------------------------------------------------------------------
-void emit_c_prelude(Text *out) {
-  const char *texts[] = {kernel_math_text, philox_text};
-  for (size_t j = 0; j < COUNT(texts); j++)
-    for (const char *s = texts[j]; *s;) {
-      size_t n = strcspn(s, "\n") + 1;
-      if (strncmp(s, "#include", 8)) text_add(out, s, n);
-      s += n;
-    }
+void emit_c_text(Text *out, const char *s) {
+  while (*s) {
+    size_t n = strcspn(s, "\n") + 1;
+    if (strncmp(s, "#include", 8)) text_add(out, s, n);
+    s += n;
+  }
 }
+
+void emit_c_prelude(Text *out) { emit_c_text(out, kernel_math_text), emit_c_text(out, philox_text); }
 
 void emit_c(Text *out, const Kernel *k, const char *symbol) {
   Arena *a = arena_create();

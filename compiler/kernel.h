@@ -152,6 +152,7 @@ Kernel *kernel_read(Arena *a, const char *text, size_t n, Text *why); // 0: why 
 
 // ---- C --------------------------------------------------------------------------------------------------------------
 void emit_c_prelude(Text *out);                                   // once per file, before the kernels
+void emit_c_text(Text *out, const char *header);                  // a header's text (kernel_source.h) without its includes
 void emit_c(Text *out, const Kernel *k, const char *symbol);      // symbol: generated, k_0123456789abcdef
 const char *kernel_symbol(Arena *a, const Kernel *k);             // "k_" and the hash
 

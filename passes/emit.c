@@ -1,7 +1,7 @@
 // emit.c -- a module to a plan: variables and inputs get their buffers, functions become instructions, the kernels that
 // are equal become one.
 #include "passes/emit.h"
-#include "passes/group.h"
+#include "compiler/kernel_source.h"
 #include "runtime/jit.h"
 #include <string.h>
 #include <unistd.h>
@@ -22,8 +22,10 @@ typedef struct {
   int64_t work_bytes;
   Map kernel;                                // hash -> PlanKernel
   Text source[SOURCES];
+  bool attention[DT_COUNT];                  // the last source has the text for this format
   bool apart, keep, bake;                    // nothing is fused; the kernels are wanted; see Groups
   VEC(const Kernel *) kept;                  // beside Plan.kernel
+  VEC(const Tile *) kept_tile;
 } Emit;
 
 static uint32_t line_of(Emit *e, Span at, const char *what) {
@@ -89,7 +91,7 @@ static int64_t below(const Module *m, Str name) {
   int64_t least = 0;
   for (FnId k = 1; k < m->fn.n; k++) {
     const Fn *f = m->fn.at[k];
-    for (NodeId i = 1; i < f->node.n; i++) {
+    for (NodeId i = 1; i < f->node.n && !f->is_body; i++) {
       const Node *n = fn_node(f, i);
       if (n->op != OP_gather && n->op != OP_scatter) continue;
       ValId v = node_in(f, n)[1];
@@ -107,7 +109,7 @@ static void emit_inputs(Emit *e) {
   Module *m = e->m;
   for (FnId k = 1; k < m->fn.n; k++) {
     const Fn *f = m->fn.at[k];
-    for (uint32_t i = 0; i < f->arg.n; i++) {
+    for (uint32_t i = 0; i < f->arg.n && !f->is_body; i++) {
       Str name = f->val.at[f->arg.at[i]].name;
       const Type *t = val_type(f, f->arg.at[i]);
       bool known = false;
@@ -149,7 +151,36 @@ static uint32_t emit_kernel(Emit *e, Kernel *k) {
   emit_c(&e->source[file], k, row.symbol);
   vec_push(p->arena, &p->kernel, row);
   map_put(&e->kernel, h, p->kernel.n - 1);
-  if (e->keep) vec_push(e->a, &e->kept, k);
+  if (e->keep) vec_push(e->a, &e->kept, k), vec_push(e->a, &e->kept_tile, 0);
+  e->work_bytes = MAX(e->work_bytes, l.work);
+  return p->kernel.n - 1;
+}
+
+static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
+  Plan *p = e->p;
+  uint64_t h = tile_hash(t);
+  const uint64_t *known = map_get(&e->kernel, h);
+  if (known) return (uint32_t)*known;
+  Launch l = tile_launch(t);
+  KernelCost cost = tile_cost(e->m, t);
+  Text *to = &e->source[SOURCES - 1];
+  PlanKernel row = {.symbol = plan_str(p, arena_printf(e->a, "k_%016llx", (unsigned long long)h)), .hash = h, .class = plan_str(p, "tile"), .source = SOURCES,
+                    .stages = (uint32_t)l.stages, .units = {l.units[0], l.units[1]}, .grain = {l.grain[0], l.grain[1]}, .work = l.work, .flops = cost.flops, .bytes = cost.bytes};
+  for (uint32_t i = 0; i < t->narg; i++) vec_push(p->arena, &row.param, (PlanParam){t->arg[i].t, t->arg[i].count, !t->arg[i].written, t->arg[i].written});
+  if (!e->attention[t->work]) {
+    text_printf(to, "#define W %s\n", dtype_name(t->work));
+    emit_c_text(to, kernel_attention_text);
+    text_puts(to, "#undef W\n");
+  }
+  e->attention[t->work] = true;
+  tile_text(to, t, row.symbol);
+  vec_push(p->arena, &p->kernel, row);
+  map_put(&e->kernel, h, p->kernel.n - 1);
+  if (e->keep) {
+    Tile *copy = NEW(e->a, Tile);
+    *copy = *t;
+    vec_push(e->a, &e->kept, 0), vec_push(e->a, &e->kept_tile, copy);
+  }
   e->work_bytes = MAX(e->work_bytes, l.work);
   return p->kernel.n - 1;
 }
@@ -227,6 +258,19 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
   ins_kernel(at, id, arg, n);
 }
 
+static void emit_tile(Emit *e, Where *w, const Group *g, PlanAt at) {
+  Tile tile;
+  PlanArg arg[ATTN_OPERANDS + 1];
+  tile_of(w->g->f, g->node, &tile);
+  uint32_t id = emit_tile_kernel(e, &tile), n = 0;
+  for (; n < tile.narg; n++) {
+    arg[n] = value_place(e, w, tile.arg[n].base);
+    arg[n].at += tile.arg[n].at * (int64_t)dtype_bytes(tile.arg[n].t);
+  }
+  if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};
+  ins_kernel(at, id, arg, n);
+}
+
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
@@ -264,7 +308,8 @@ static void emit_fn(Emit *e, const Fn *f) {
     const Group *x = &g->group.at[i];
     at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
     at.when = WHEN_always;
-    if (x->class == LOOP_auto) emit_product(e, &w, x, at);
+    if (x->tile) emit_tile(e, &w, x, at);
+    else if (x->class == LOOP_auto) emit_product(e, &w, x, at);
     else if (!group_accumulates(x)) emit_loops(e, &w, i, false, at);
     else {
       at.when = WHEN_first, emit_loops(e, &w, i, true, at);
@@ -316,7 +361,7 @@ Plan *emit(Module *m, EmitOptions o) {
   e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
   map_init(&e->kernel, e->a);
   e->keep = o.kernels != 0, e->apart = o.apart, e->bake = many_randoms(m, e->a);
-  vec_push(e->a, &e->kept, 0);
+  vec_push(e->a, &e->kept, 0), vec_push(e->a, &e->kept_tile, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
   emit_head(e, &o);
   emit_vars(e);
@@ -335,6 +380,7 @@ Plan *emit(Module *m, EmitOptions o) {
   for (int i = 0; i < SOURCES; i++)
     vec_push(p->arena, &p->source, (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s, (int64_t)e->source[i].n});
   if (o.kernels) *o.kernels = e->kept.at;
+  if (o.tiles) *o.tiles = e->kept_tile.at;
   return p;
 }
 

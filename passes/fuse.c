@@ -43,10 +43,18 @@ static uint32_t weight(Op op) {
   }
 }
 
+static bool is_tile(Op op) { return op == OP_attention || op == OP_attention_grad; }
+
 static void required(Fuse *u) {
   const Fn *f = u->f;
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
+    if (is_tile(n->op)) {
+      Tile tile;
+      if (!tile_of(f, i, &tile)) bug("fuse: the attention at line %u has no kernel", n->loc.line);
+      for (uint32_t k = 0; k < tile.narg; k++) u->stored[tile.arg[k].base] = tile.arg[k].written ? WHY_made : WHY_operand;
+      for (uint32_t k = 0; k < n->nout; k++) u->stored[n->out + k] = WHY_made;
+    }
     if (always_stored(n->op)) u->stored[n->out] = WHY_made;
     if (n->op == OP_dot) {
       PlanGemm gemm;
@@ -301,6 +309,16 @@ static void place_product(Fuse *u, NodeId id) {
   for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
 }
 
+static void place_tile(Fuse *u, NodeId id) {
+  const Node *n = fn_node(u->f, id);
+  Tile tile;
+  tile_of(u->f, id, &tile);
+  vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .tile = true, .node = id});
+  for (uint32_t k = 0; k < n->nout; k++) u->g->group_of[n->out + k] = u->g->group.n;
+  for (uint32_t k = 0; k < tile.narg; k++)
+    if (!tile.arg[k].written) u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
+}
+
 // The node that makes stored value v; to: its one use when that is a write or accumulation, which its maker then does.
 static void place_value(Fuse *u, NodeId id, ValId v, NodeId to, const bool *read, Walk *w) {
   const Node *n = fn_node(u->f, id), *s = to ? fn_node(u->f, to) : 0;
@@ -360,7 +378,8 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
           place_kernel(u, i, (Root){.v = v, .var = node->attr.var, .accumulate = node->op == OP_accumulate, .node = i}, 0, &w);
         continue;
       }
-      for (uint32_t k = 0; k < node->nout && !late; k++) {
+      if (is_tile(node->op) && !late) place_tile(u, i);
+      for (uint32_t k = 0; k < node->nout && !late && !is_tile(node->op); k++) {
         ValId v = node->out + k;
         if (u->stored[v] && node->op != OP_read) place_value(u, i, v, u->uses[v] == 1 ? sink[v] : 0, read, &w);
       }

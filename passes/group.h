@@ -4,6 +4,7 @@
 #define MT_GROUP_H
 #include "compiler/ir.h"
 #include "compiler/kernel.h"
+#include "runtime/kernel_attention.h"
 #include "runtime/plan.h"
 
 // ---- where along a dim: an affine function of the loops of a kernel, plus at most one value -----------------------------
@@ -28,8 +29,8 @@ bool op_is_view(Op op);
 #define STORED_WHYS(X) \
   X(nothing,  "") \
   X(given,    "an input or a variable") \
-  X(operand,  "a product reads it") \
-  X(made,     "a product, a reduction or a scatter makes it") \
+  X(operand,  "a product or an attention reads it") \
+  X(made,     "a product, an attention, a reduction or a scatter makes it") \
   X(returned, "the function returns it") \
   X(shared,   "several steps use it, and making it again would cost more than storing it") \
   X(small,    "it is small beside what uses it, and dear") \
@@ -51,8 +52,9 @@ typedef struct {                             // something a kernel computes and 
 } Root;
 
 typedef struct {
-  LoopClass class;                           // kernels; LOOP_auto: a product
-  NodeId node;                               // products: the dot; kernels: the first root's node (line, why)
+  LoopClass class;                           // kernels; LOOP_auto: a product, or (tile) an attention or its gradient
+  bool tile;
+  NodeId node;                               // products, attentions: the op; kernels: the first root's node (line, why)
   VEC(Root) root;
   uint32_t np, nr;
   DimId p[MAX_DIMS], r[MAX_DIMS];            // parallel and reduced dims; of a map all are parallel
@@ -88,6 +90,23 @@ bool    group_accumulates(const Group *g);
 uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
 // x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in
 // memory, at[]: offsets in them, in elements. False: no such call can address them.
+// Strides of v's dims (stride[i] beside its type) in the value that lies in memory: v itself, or what it is a view of.
+void    locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
+
+// An attention or its gradient as a kernel. False: the op is no such, or there is no kernel for these operands.
+typedef struct { ValId base; int64_t at, count; DType t; bool written; } TileArg; // of a value that lies in memory, from element `at`
+typedef struct {
+  Attention a;
+  bool backward;
+  DType work;                                // the kernel's W
+  uint32_t narg; TileArg arg[ATTN_OPERANDS];
+} Tile;
+bool    tile_of(const Fn *f, NodeId n, Tile *t);
+Launch  tile_launch(const Tile *t);
+KernelCost tile_cost(const Module *m, const Tile *t);
+uint64_t tile_hash(const Tile *t);
+void    tile_text(Text *out, const Tile *t, const char *symbol);       // behind kernel_attention.h's text for t->work
+
 bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]);
 void    steps_print(Text *t, const Groups *g);                         // the steps, what each reads and makes, and why that is stored
 uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits

@@ -20,8 +20,7 @@ static bool shows_padding(const Fn *f, ValId v) {
   return false;
 }
 
-// Strides of v's dims (stride[i] beside its type) in the value that lies in memory: v itself, or what it is a view of.
-static void locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]) {
+void locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]) {
   const Module *m = f->module;
   const Type *t = val_type(f, v);
   Env env = {0};

@@ -1,6 +1,6 @@
 // select.c -- the graph in the form that kernels and library products take.
 //
-// Composites are replaced by their bodies. A product that contracts nothing is an elementwise multiplication. A product
+// Composites are replaced by their bodies, but attention and its gradient where there is a kernel for them. A product that contracts nothing is an elementwise multiplication. A product
 // whose operands or result a library call cannot address (no dim of stride 1 where it needs one) gets a copy of the
 // operand, or another order of the result. Nothing changes what is computed.
 #include "compiler/inline.h"
@@ -70,7 +70,8 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
 typedef bool Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out); // false: copy the node as it is
 
 static bool rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out) {
-  if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE)) return false;
+  Tile tile;
+  if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE) || tile_of(f, n, &tile)) return false;
   inline_body(b, f, n, in, inline_always, out);
   return true;
 }

@@ -26,7 +26,7 @@ void steps_print(Text *t, const Groups *g) {
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     const Node *n = fn_node(g->f, x->node);
-    text_printf(t, "  %u %s", i + 1, class[x->class]);
+    text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : class[x->class]);
     if (x->class != LOOP_auto) {
       text_puts(t, " over [");
       put_dims(t, g->m, x->p, x->np);
@@ -38,6 +38,6 @@ void steps_print(Text *t, const Groups *g) {
       const Root *r = &x->root.at[k];
       put_made(t, g, g->group_of[r->v] == i + 1 ? r->v : 0, r->var, r->accumulate);
     }
-    if (x->class == LOOP_auto) put_made(t, g, n->out, x->var, x->accumulate);
+    for (uint32_t k = 0; x->class == LOOP_auto && k < n->nout; k++) put_made(t, g, n->out + k, x->var, x->accumulate);
   }
 }

@@ -92,7 +92,7 @@ typedef struct { DType dtype; int64_t count; bool read, written; } PlanParam;   
 typedef struct {
   Str symbol;                                // of stage 0; stage 1 is SYMBOL_combine
   uint64_t hash;
-  Str class;                                 // map row col scatter
+  Str class;                                 // map row col scatter tile
   uint32_t source;
   uint32_t stages; int64_t units[2], grain[2];
   int64_t work;                              // bytes of the work buffer, one argument more than param; 0: none

@@ -56,14 +56,15 @@ static bool check(Test *t, RandomGraph o, bool simplify) {
   if ((simplify && !pass_simplify(m)) || !pass_select(m) || (simplify && !pass_simplify(m))) return wrong(t, "a pass fails");
   if (!ir_verify(m, "select")) return wrong(t, "does not verify");
   const Kernel *const *kernels;
-  Plan *p = emit(m, (EmitOptions){.model = "random", .apart = t->seed % 5 == 4, .kernels = &kernels});
+  const Tile *const *tiles;
+  Plan *p = emit(m, (EmitOptions){.model = "random", .apart = t->seed % 5 == 4, .kernels = &kernels, .tiles = &tiles});
   Text file;
   text_init(&file, t->a);
   plan_write(p, &file);
   const char *bad = plan_verify(p, t->a);
   if (bad && !strstr(bad, "the dim of samples")) return wrong(t, bad); // these inputs are no samples
   Replay r;
-  replay_init(&r, t->a, p, kernels);
+  replay_init(&r, t->a, p, kernels, tiles);
   const double **feed = NEW_N(t->a, const double *, nargs + 1);
   const Fn *now = m->fn.at[1];
   for (uint32_t i = 0; i < now->arg.n; i++)                            // plan inputs are in the order of the arguments

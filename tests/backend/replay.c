@@ -1,11 +1,17 @@
 // replay.c -- see replay.h.
 #include "tests/backend/replay.h"
 #include "runtime/init.h"
+#define W f32
+#include "runtime/kernel_attention.h"
+#undef W
+#define W f64
+#include "runtime/kernel_attention.h"
+#undef W
 #include <stdlib.h>
 #include <string.h>
 
-void replay_init(Replay *r, Arena *a, const Plan *p, const Kernel *const *kernels) {
-  *r = (Replay){.arena = a, .plan = p, .kernel = kernels};
+void replay_init(Replay *r, Arena *a, const Plan *p, const Kernel *const *kernels, const Tile *const *tiles) {
+  *r = (Replay){.arena = a, .plan = p, .kernel = kernels, .tile = tiles};
   for (int i = 0; i < MEM_COUNT; i++) {
     size_t n = (size_t)p->memory[i] + 64;
     r->memory[i] = (char *)(((uintptr_t)arena_alloc(a, n + 64) + 63) & ~(uintptr_t)63);
@@ -79,6 +85,15 @@ static void gemm(const PlanGemm *g, char *c, const char *a, const char *b) {
   }
 }
 
+static void attention(const PlanKernel *k, const Tile *t, void *const *buf) {
+  const Attention *a = &t->a;
+  bool wide = t->work == DT_f64;
+  for (int64_t i = k->units[0]; i-- > 0;)                              // backwards: the order of units does not matter
+    if (!t->backward) wide ? attention_forward_f64(a, buf, i, i + 1) : attention_forward_f32(a, buf, i, i + 1);
+    else wide ? attention_backward_f64(a, buf, i, i + 1) : attention_backward_f32(a, buf, i, i + 1);
+  for (int64_t i = k->stages > 1 ? k->units[1] : 0; i-- > 0;) wide ? attention_combine_f64(a, buf, i, i + 1) : attention_combine_f32(a, buf, i, i + 1);
+}
+
 void replay_run(Replay *r, const char *fn, bool first, const double *const *in) {
   const Plan *p = r->plan;
   const PlanFn *f = &p->fn.at[plan_find_fn(p, fn)];
@@ -90,7 +105,10 @@ void replay_run(Replay *r, const char *fn, bool first, const double *const *in) 
       void *buf[KERNEL_ARGS];
       for (uint32_t k = 0; k < x->narg; k++) buf[k] = replay_at(r, arg[k]);
       switch (x->op) {
-      case PI_kernel: kernel_eval(r->kernel[x->what], buf, r->memory[MEM_scalars]); break;
+      case PI_kernel:
+        if (r->tile[x->what]) attention(&p->kernel.at[x->what], r->tile[x->what], buf);
+        else kernel_eval(r->kernel[x->what], buf, r->memory[MEM_scalars]);
+        break;
       case PI_gemm: gemm(&p->gemm.at[x->what], buf[0], buf[1], buf[2]); break;
       case PI_copy: memmove(buf[0], buf[1], (size_t)x->bytes); break;
       case PI_zero: memset(buf[0], 0, (size_t)x->bytes); break;

@@ -1,0 +1,193 @@
+// attention.c -- attention and its gradient as one kernel each (runtime/kernel_attention.h): where the operands lie, in how
+// many units, and the text that says so.
+//
+// The kernel takes one dim each for queries, keys and what is contracted; all other dims are q's, and k and v have the same
+// ones of them. Everything else (other formats, a mask over more dims, padded dims besides) is left to the definition.
+#include "passes/group.h"
+#include <string.h>
+
+enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: their queries are dealt to more units
+
+typedef struct { const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
+
+static double number(const Attr *at, const char *name, double otherwise) {
+  for (uint32_t i = 0; i < at->nargs; i++)
+    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
+  return otherwise;
+}
+
+static bool whole(const Type *t) {
+  for (int i = 0; i < t->ndim; i++)
+    if (t->split[i]) return false;
+  return !t->pending;
+}
+
+// The format of operand o: the kernel's own, or bf16 beside f32.
+static bool format(Make *c, int o, DType t) {
+  Attention *a = &c->t->a;
+  bool same = t == c->t->work || (o == ATTN_mask && t == DT_bool), half = t == DT_bf16 && c->t->work == DT_f32 && o != ATTN_lse && o != ATTN_mask;
+  a->stored[o] = o == ATTN_mask ? ATTN_bool : half ? ATTN_bf16 : ATTN_work;
+  return (same || half) && (o != ATTN_mask) == (t != DT_bool);
+}
+
+// Operand o is v: its strides by what they walk along; false: it has another dim.
+static bool operand(Make *c, int o, ValId v, bool written) {
+  Attention *a = &c->t->a;
+  const Type *t = val_type(c->f, v);
+  TileArg *arg = &c->t->arg[c->t->narg];
+  int64_t stride[MAX_DIMS];
+  if (!whole(t) || !format(c, o, t->dtype)) return false;
+  *arg = (TileArg){.t = t->dtype, .written = written};
+  locate(c->f, v, !written, &arg->base, &arg->at, stride);
+  arg->count = type_count(c->m, val_type(c->f, arg->base)) - arg->at;
+  for (int i = 0; i < t->ndim; i++) {
+    int64_t *to = t->dim[i] == c->s ? &a->along_s[o] : t->dim[i] == c->k ? &a->along_t[o] : t->dim[i] == c->d ? &a->along_d[o] : 0;
+    for (int32_t j = 0; !to && j < a->nshared + a->ngroup; j++)
+      if (c->other[j] == t->dim[i]) to = &a->step[o][j];
+    if (!to) return false;
+    *to = stride[i];
+  }
+  a->buffer[o] = (int32_t)c->t->narg++;
+  return true;
+}
+
+static bool has_all(const Type *t, const DimId *d, int n, int more) { // those dims, and `more` others
+  for (int i = 0; i < n; i++)
+    if (type_pos(t, d[i]) < 0) return false;
+  return t->ndim == n + more;
+}
+
+// q's dims besides s and d: first those that k has, then the others
+static bool other_dims(Make *c, const Type *q, const Type *k, const Type *v) {
+  Attention *a = &c->t->a;
+  a->shared = a->groups = 1;
+  for (int group = 0; group < 2; group++)
+    for (int i = 0; i < q->ndim; i++) {
+      DimId d = q->dim[i];
+      const Dim *dim = dim_of(c->m, d);
+      if (d == c->s || d == c->d || (type_pos(k, d) < 0) != group) continue;
+      if (a->nshared + a->ngroup == ATTN_DIMS || dim->size != dim->extent || !dim->size) return false;
+      a->n[a->nshared + a->ngroup] = dim->size, c->other[a->nshared + a->ngroup] = d;
+      *(group ? &a->ngroup : &a->nshared) += 1, *(group ? &a->groups : &a->shared) *= dim->size;
+    }
+  DimId keys[MAX_DIMS] = {c->k, c->d};
+  memcpy(keys + 2, c->other, (size_t)MIN(a->nshared, MAX_DIMS - 2) * sizeof *keys);
+  return has_all(k, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0) && has_all(v, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0);
+}
+
+static void deal(Tile *t) {                  // the gradient's units, and where dk and dv are added up
+  Attention *a = &t->a;
+  int64_t blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, most = a->groups * blocks;
+  a->chunks = a->shared >= WHOLE_UNITS ? 1 : MIN((LEAST_UNITS + a->shared - 1) / a->shared, most);
+  bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work && a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
+  a->direct = a->chunks == 1 && here && a->d % ATTN_PANEL == 0;
+  a->work = (int32_t)t->narg;
+}
+
+bool tile_of(const Fn *f, NodeId id, Tile *t) {
+  const Node *n = fn_node(f, id);
+  const Attr *at = &n->attr;
+  const ValId *in = node_in(f, n);
+  *t = (Tile){.backward = n->op == OP_attention_grad};
+  if ((n->op != OP_attention && !t->backward) || at->ndims < 3) return false;
+  uint32_t given = t->backward ? 6 : 3;
+  const Type *q = val_type(f, in[0]), *k = val_type(f, in[1]), *v = val_type(f, in[2]);
+  const Module *m = f->module;
+  Make c = {.f = f, .m = m, .t = t, .s = at->dims[0], .k = at->dims[1], .d = at->dims[2]};
+  if (n->nin < given || n->nin > given + 1 || number(at, "where", 1) != 1) return false;
+  if (type_pos(q, c.s) < 0 || type_pos(q, c.d) < 0 || type_pos(q, c.k) >= 0) return false;
+  const Dim *s = dim_of(m, c.s), *keys = dim_of(m, c.k), *d = dim_of(m, c.d);
+  Attention *a = &t->a;
+  t->work = q->dtype == DT_f64 ? DT_f64 : DT_f32;
+  if (!s->extent || !keys->extent || !d->extent || d->size > ATTN_WIDTH || !other_dims(&c, q, k, v)) return false;
+  a->s = s->extent, a->s_size = s->size, a->t = keys->extent, a->t_size = keys->size, a->d = d->size;
+  a->causal = number(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
+  double window = number(at, "window", 0);
+  a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = number(at, "scale", 1);
+  if (window != (double)a->window && window > 0) return false;
+  bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
+  if (ok && n->nin > given) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
+  if (ok && t->backward) {
+    ok = operand(&c, ATTN_dout, in[3], false) && operand(&c, ATTN_out, in[4], false) && operand(&c, ATTN_lse, in[5], false) &&
+         operand(&c, ATTN_dq, n->out, true) && operand(&c, ATTN_dk, n->out + 1, true) && operand(&c, ATTN_dv, n->out + 2, true);
+    deal(t);
+  } else if (ok) {
+    ok = operand(&c, ATTN_out, n->out, true) && (n->nout < 2 || operand(&c, ATTN_lse, n->out + 1, true));
+  }
+  return ok;
+}
+
+// ---- what a caller needs to run it ------------------------------------------------------------------------------------
+Launch tile_launch(const Tile *t) {
+  const Attention *a = &t->a;
+  int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL, blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
+  Launch l = {.stages = 1, .grain = {1, 1}};
+  if (!t->backward) return l.units[0] = a->shared * a->groups * blocks, l;
+  l.units[0] = a->shared * a->chunks;
+  if (a->direct) return l;
+  l.stages = 2, l.units[1] = a->shared;
+  l.work = (a->shared * a->chunks * 2 * a->t * width * (int64_t)dtype_bytes(t->work) + 63) & ~(int64_t)63;
+  return l;
+}
+
+KernelCost tile_cost(const Module *m, const Tile *t) {
+  const Attention *a = &t->a;
+  (void)m;
+  double pairs = 0;                          // that exist, but for the mask
+  for (int64_t i = 0; i < a->s; i++) {
+    int64_t last = a->causal ? MIN(i + 1, a->t) : a->t, first = a->window > 0 ? MAX(i - a->window + 1, 0) : 0;
+    pairs += (double)MAX(last - first, 0);
+  }
+  KernelCost cost = {.flops = (int64_t)MIN(pairs * (double)(a->shared * a->groups) * (double)a->d * (t->backward ? 10 : 4), 9e18)};
+  int64_t q = a->shared * a->groups * a->s * a->d, k = a->shared * a->t * a->d;
+  for (int o = 0; o < ATTN_OPERANDS; o++) {
+    int64_t size = a->stored[o] == ATTN_bf16 ? 2 : (int64_t)dtype_bytes(t->work);
+    bool of_keys = o == ATTN_k || o == ATTN_v || o == ATTN_dk || o == ATTN_dv;
+    if (a->stored[o] == ATTN_work || a->stored[o] == ATTN_bf16) cost.bytes += size * (of_keys ? k : o == ATTN_lse ? q / a->d : q);
+  }
+  return cost;
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------------
+static void put_row(Text *o, const char *name, const int64_t *x, int n) {
+  text_printf(o, "  .%s = {", name);
+  for (int i = 0; i < n; i++) text_printf(o, "%s%lld", i ? ", " : "", (long long)x[i]);
+  text_puts(o, "},\n");
+}
+
+static void put_description(Text *o, const Attention *a) {
+  int64_t stored[ATTN_OPERANDS], buffer[ATTN_OPERANDS];
+  text_printf(o, "  .s = %lld, .t = %lld, .d = %lld, .s_size = %lld, .t_size = %lld, .nshared = %d, .ngroup = %d,\n", (long long)a->s, (long long)a->t, (long long)a->d,
+              (long long)a->s_size, (long long)a->t_size, (int)a->nshared, (int)a->ngroup);
+  put_row(o, "n", a->n, ATTN_DIMS);
+  text_puts(o, "  .step = {");
+  for (int i = 0; i < ATTN_OPERANDS; i++)
+    for (int j = 0; j < ATTN_DIMS; j++) text_printf(o, "%s%lld%s", j ? ", " : "{", (long long)a->step[i][j], j < ATTN_DIMS - 1 ? "" : i < ATTN_OPERANDS - 1 ? "}, " : "}},\n");
+  put_row(o, "along_s", a->along_s, ATTN_OPERANDS), put_row(o, "along_t", a->along_t, ATTN_OPERANDS), put_row(o, "along_d", a->along_d, ATTN_OPERANDS);
+  for (int i = 0; i < ATTN_OPERANDS; i++) stored[i] = a->stored[i], buffer[i] = a->buffer[i];
+  put_row(o, "stored", stored, ATTN_OPERANDS), put_row(o, "buffer", buffer, ATTN_OPERANDS);
+  text_printf(o, "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = %lld, .direct = %d, .work = %d", (int)a->causal,
+              (int)a->half, (long long)a->window, a->scale, (long long)a->shared, (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->work);
+}
+
+uint64_t tile_hash(const Tile *t) {
+  Text o;
+  Arena *a = arena_create();
+  text_init(&o, a);
+  put_description(&o, &t->a);
+  for (uint32_t i = 0; i < t->narg; i++) text_printf(&o, " %s %lld", dtype_name(t->arg[i].t), (long long)t->arg[i].count);
+  uint64_t h = hash_bytes(o.s, o.n, hash_mix(t->work, t->backward));
+  arena_destroy(a);
+  return h;
+}
+
+void tile_text(Text *o, const Tile *t, const char *symbol) {
+  const char *w = dtype_name(t->work);
+  text_printf(o, "static const Attention %s_is = {\n", symbol);
+  put_description(o, &t->a);
+  text_puts(o, "};\n");
+  for (int stage = 0; stage < (t->backward && !t->a.direct ? 2 : 1); stage++) {
+    text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n  (void)scalars;\n", symbol, stage ? "_combine" : "");
+    text_printf(o, "  attention_%s_%s(&%s_is, buf, lo, hi);\n}\n", stage ? "combine" : t->backward ? "backward" : "forward", w, symbol);
+  }
+}
