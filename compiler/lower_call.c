@@ -318,18 +318,30 @@ static const Arg *given_for(Lower *l, Given *g, const Def *def, const Ast *forma
   return g->used[*k] = true, &g->arg[*k];
 }
 
-static void surplus(Lower *l, const Def *def, const Arg *a) {
+// A label that the function does not have; false: there is none.
+static bool label_unknown(Lower *l, const Def *def, const Given *g) {
   const Ast *formals = def->ast->kid[1];
-  bool twice = false;
-  for (uint32_t i = 0; i < formals->n; i++) twice |= formals->kid[i]->text == a->label;
-  if (twice) lower_error(l, a->at, "MT0242", "'%s' of %s is given twice", a->label, def->name);
-  else if (*a->label) {
+  if (!g->label.arena) return false;
+  Map known;
+  map_init(&known, l->a);
+  for (uint32_t i = 0; i < formals->n; i++) map_put(&known, key_of(formals->kid[i]->text), 1);
+  for (uint32_t k = 0; k < g->n; k++) {
+    const Arg *a = &g->arg[k];
+    if (!*a->label || map_get(&known, key_of(a->label))) continue;
     VEC(Str) names = {0};
     for (uint32_t i = 0; i < formals->n; i++) vec_push(l->a, &names, formals->kid[i]->text);
     lower_error(l, a->at, "MT0242", "%s has no argument '%s'", def->name, a->label);
     lower_suggest(l, a->label, names.at, names.n);
-  } else
-    lower_error(l, a->at, "MT0242", "%s takes %u argument%s", def->name, formals->n, formals->n == 1 ? "" : "s");
+    lower_note(l, "write %s", form_of(l, def));
+    return true;
+  }
+  return false;
+}
+
+static void surplus(Lower *l, const Def *def, const Arg *a) {
+  uint32_t n = def->ast->kid[1]->n;
+  if (*a->label) lower_error(l, a->at, "MT0242", "'%s' of %s is given twice", a->label, def->name);
+  else lower_error(l, a->at, "MT0242", "%s takes %u argument%s", def->name, n, n == 1 ? "" : "s");
   lower_note(l, "write %s", form_of(l, def));
 }
 
@@ -337,7 +349,7 @@ static void surplus(Lower *l, const Def *def, const Arg *a) {
 static bool bind_args(Lower *l, Frame *f, const Ast *e, const Arg *arg, uint32_t nargs, Bound *bound) {
   const Ast *formals = f->def->ast->kid[1];
   Given given = given_of(l, arg, nargs);
-  bool ok = true;
+  bool ok = !label_unknown(l, f->def, &given);
   Frame *caller = l->frame;
   for (uint32_t i = 0; i < formals->n && ok; i++) {
     const Ast *fm = formals->kid[i], *type = fm->kid[0]->kind == N_type ? fm->kid[0] : 0;
