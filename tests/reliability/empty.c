@@ -58,7 +58,7 @@ static void evaluated_test(void **state) {
   Plan *p = emit(module(a), (EmitOptions){.model = "empty", .kernels = &kernels});
   assert_null(plan_verify(p, a));
   Replay r;
-  replay_init(&r, a, p, kernels);
+  replay_init(&r, a, p, kernels, 0);
   replay_run(&r, "eval", true, (const double *const[]){w, w, w});
   double got[8];
   for (uint32_t i = 0; i < p->output.n; i++) {
