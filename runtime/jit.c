@@ -205,6 +205,8 @@ static Status cache_write(Jit *j, const char *path, const JitObject *o) {
   Trailer end = {.size = o->n, .hash = {o->hash[0], o->hash[1]}};
   memcpy(end.magic, magic, sizeof magic);
   char *p = arena_alloc(j->arena, o->n + sizeof end);
+  struct stat st;
+  if (!lstat(path, &st) && !S_ISREG(st.st_mode)) unlink(path);        // a pipe or link that was planted
   memcpy(p, o->bytes, o->n);
   memcpy(p + o->n, &end, sizeof end);
   mode_t was = umask(077);
