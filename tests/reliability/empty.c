@@ -55,10 +55,11 @@ static void evaluated_test(void **state) {
   (void)state;
   Arena *a = arena_create();
   const Kernel *const *kernels;
-  Plan *p = emit(module(a), (EmitOptions){.model = "empty", .kernels = &kernels});
+  const Tile *const *tiles;
+  Plan *p = emit(module(a), (EmitOptions){.model = "empty", .kernels = &kernels, .tiles = &tiles});
   assert_null(plan_verify(p, a));
   Replay r;
-  replay_init(&r, a, p, kernels, 0);
+  replay_init(&r, a, p, kernels, tiles);
   replay_run(&r, "eval", true, (const double *const[]){w, w, w});
   double got[8];
   for (uint32_t i = 0; i < p->output.n; i++) {
