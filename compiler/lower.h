@@ -51,6 +51,7 @@ typedef struct {
   Map declared;                              // this elaboration's parameters: path -> index + 1 into declared_at
   VEC(Span) declared_at;                     // the user's line of each
   Map random;                                // path -> random ops so far
+  ValId step, sample;                        // in a body that draws: its arguments; 0: the variables are read
   Map body, bodies;                          // hash of a composite's signature -> FnId; Def -> how many it has
   Map local, locals;                         // hash of a local dim -> DimId; of its function and name -> how many there are
   VEC(Den) den;
@@ -114,6 +115,7 @@ void call_eval(Lower *l, const Ast *e, Vals *out);
 // A primitive of the language; false after an error.
 bool prim_eval(Lower *l, const Ast *e, const Arg *arg, uint32_t n, Vals *out);
 bool prim_known(Str name);
+void draw_place(Lower *l, Build *b, ValId in[2]);                     // the step and the first sample, from which random counts
 bool prim_takes_dims(Str name);                                       // its arguments are dims: index(d), extent(d)
 Str  prim_name(size_t i);                                             // 0 past the end
 #endif

@@ -186,11 +186,16 @@ static bool is_composite(const Lower *l, const Def *def, const Frame *f, const B
   if (def->scope != &l->p->prelude || op == OP_none || !op_has(op, OPF_COMPOSITE)) return false;
   for (uint32_t i = 0; i < f->dim.n; i++)
     if (f->dim.at[i].n != 1) return false;                             // a group: the brackets would not tell
-  for (uint32_t i = 0; i < n; i++) {                                   // random numbers belong to the instance, a body to all
-    if (l->training && !strcmp(bound[i].name, "dropout") && !bound[i].val.tensor && bound[i].val.number.num > 0) return false;
+  for (uint32_t i = 0; i < n; i++)
     if (!bound[i].val.tensor && bound[i].val.number.kind == NUM_string) return false;
-  }
   return true;
+}
+
+// Random numbers belong to the instance: it has a body of its own, which gets the step and the sample as its last arguments.
+static bool draws(const Lower *l, const Bound *bound, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (l->training && !strcmp(bound[i].name, "dropout") && !bound[i].val.tensor && bound[i].val.number.num > 0) return true;
+  return false;
 }
 
 static uint64_t signature(const Lower *l, const Frame *f, const Bound *bound, uint32_t n, const Attr *at) {
@@ -203,7 +208,8 @@ static uint64_t signature(const Lower *l, const Frame *f, const Bound *bound, ui
 static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const Attr *at) {
   const Def *def = f->def;
   uint64_t h = signature(l, f, bound, n, at);
-  const uint64_t *known = map_get(&l->body, h);
+  bool own = draws(l, bound, n);
+  const uint64_t *known = own ? 0 : map_get(&l->body, h);
   if (known) return (FnId)*known;
   Fn *outer = l->fn, *body;
   const uint64_t *made = map_get(&l->bodies, key_of(def));
@@ -218,21 +224,27 @@ static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const At
   }
   Str path = f->path;
   uint32_t layer = l->layer;
-  f->path = "", f->why = intern_printf(l->p->in, "prelude: %s", def->name);
+  ValId step = l->step, sample = l->sample;
+  l->step = l->sample = 0;
+  if (own) {
+    TypeId i64 = type_make(l->m, DT_i64, 0, 0);
+    l->step = ir_arg(body, i64, intern(l->p->in, "step")), l->sample = ir_arg(body, i64, intern(l->p->in, "sample"));
+  } else f->path = "";
+  f->why = intern_printf(l->p->in, "prelude: %s", def->name);
   l->fn = body, l->layer = 0;
   Vals out = {0};
   const Ast *t = def->ast->kid[2]->kid[0];
   if (stmts_run(l, def->ast->kid[3], &out) && out.n == 1 && out.at[0].tensor)
     ir_return(body, convert_float(l, out.at[0], t, f->flt, false, def->ast->span).v, "");
-  l->fn = outer, l->layer = layer, f->path = path;
+  l->fn = outer, l->layer = layer, f->path = path, l->step = step, l->sample = sample;
   FnId id = body->ret.n && !l->stop ? fn_id(body) : 0;
-  if (id) map_put(&l->body, h, id);
+  if (id && !own) map_put(&l->body, h, id);
   return id;
 }
 
 static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at) {
   Attr attr = {0};
-  ValId in[MAX_DIMS];
+  ValId in[MAX_DIMS + 2];
   uint32_t nin = 0;
   NamedNum *args = NEW_N(l->a, NamedNum, n + 1);
   for (uint32_t i = 0; i < f->dim.n; i++) attr.dims[attr.ndims++] = f->dim.at[i].dim[0];
@@ -251,6 +263,7 @@ static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at
   l->frame = f->up;
   Build b = at_span(l, at);
   l->frame = f;
+  if (draws(l, bound, n)) draw_place(l, &b, in + nin), nin += 2;
   return val_tensor(l, ir_add_typed(&b, op, in, nin, attr, &type, 1, body), at);
 }
 

@@ -179,6 +179,11 @@ static bool prim_aligned(Prim *p) {
   return give(p, elementwise(p->l, p->e->span, p->op, p->in, p->as, p->narg));
 }
 
+void draw_place(Lower *l, Build *b, ValId in[2]) {
+  in[0] = l->step ? l->step : ir_read_var(b, var_find(l->m, intern(l->p->in, "$step")));
+  in[1] = l->step ? l->sample : ir_read_var(b, var_find(l->m, intern(l->p->in, "$sample")));
+}
+
 static bool prim_random(Prim *p) {
   Lower *l = p->l;
   if (!tensor_first(p)) return false;
@@ -188,7 +193,8 @@ static bool prim_random(Prim *p) {
   uint64_t k = was ? *was : 0;
   map_put(&l->random, key_of(l->frame->path), k + 1);
   Build b = build(p);
-  ValId in[] = {ir_read_var(&b, var_find(l->m, intern(l->p->in, "$step"))), ir_read_var(&b, var_find(l->m, intern(l->p->in, "$sample")))};
+  ValId in[2];
+  draw_place(l, &b, in);
   TypeId type = type_intern(l->m, t);
   Attr at = {.path = intern_printf(l->p->in, "%s#%llu", l->frame->path, (unsigned long long)k)};
   return give_node(p, ir_add_typed(&b, OP_random, in, 2, at, &type, 1, 0));

@@ -428,7 +428,7 @@ static bool short_attention(const Module *m, const Node *c) {
 RULE(attention) {
   const Node c = *fn_node(g->b.fn, n);
   const ValId *x = node_in(g->b.fn, &c);
-  ValId in[MAX_DIMS] = {x[0], x[1], x[2], 0, c.out, c.out + 1};
+  ValId in[2 * MAX_DIMS] = {x[0], x[1], x[2], 0, c.out, c.out + 1};
   uint32_t nin = 6;
   for (uint32_t i = 3; i < c.nin; i++) in[nin++] = x[i];
   if (!dout[0]) return;

@@ -4,6 +4,7 @@
 // The kernel takes one dim each for queries, keys and what is contracted; all other dims are q's, and k and v have the same
 // ones of them. Everything else (other formats, a mask over more dims, padded dims besides) is left to the definition.
 #include "passes/group.h"
+#include <math.h>
 #include <string.h>
 
 enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: their queries are dealt to more units
@@ -75,6 +76,50 @@ static bool other_dims(Make *c, const Type *q, const Type *k, const Type *v) {
   return has_all(k, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0) && has_all(v, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0);
 }
 
+// What the body draws, if it does: the numbers of the pairs, as op random counts them. at: step and sample.
+static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2]) {
+  Attention *a = &c->t->a;
+  const Type *t = val_type(c->m->fn.at[n->body], draw->out);
+  int64_t *slot[] = {&a->slot_step, &a->slot_sample}, rows = 1, *by_sample = 0;
+  for (int k = 0; k < 2; k++) {
+    NodeId def = c->f->val.at[at[k]].def;
+    if (!def || fn_node(c->f, def)->op != OP_read || c->m->var.at[fn_node(c->f, def)->attr.var].kind != VAR_scalar) return false;
+    *slot[k] = scalar_slot(c->m, fn_node(c->f, def)->attr.var);
+  }
+  for (int i = t->ndim; i-- > 0;) {
+    const Dim *d = dim_of(c->m, t->dim[i]);
+    int64_t *to = t->dim[i] == c->s ? &a->number_s : t->dim[i] == c->k ? &a->number_t : 0;
+    for (int32_t j = 0; !to && j < a->nshared + a->ngroup; j++)
+      if (c->other[j] == t->dim[i]) to = &a->number[j];
+    if (!to) return false;
+    if (d->sample && !by_sample) by_sample = to;
+    else *to = rows, rows *= d->extent;
+  }
+  if (by_sample) *by_sample = a->number_sample = rows;
+  double p = number(&n->attr, "dropout", 0);
+  if (!(p > 0 && p < 1)) return false;
+  if (c->t->work == DT_f32) p = (double)(float)p;
+  a->draws = 1, a->slot_seed = scalar_slot(c->m, 0), a->least = (uint32_t)ceil(p * 0x1p24), a->enlarge = 1 / (1 - number(&n->attr, "dropout", 0));
+  a->random = (int32_t)c->t->narg;
+  c->t->arg[c->t->narg++] = (TileArg){.t = DT_i64, .count = 1, .random = draw->attr.path};
+  return true;
+}
+
+void tile_bake(Tile *t) {
+  if (!t->a.draws || t->a.random < 0) return;
+  t->a.hash = path_hash(t->arg[--t->narg].random), t->a.random = -1, t->a.work = (int32_t)t->narg;
+}
+
+static const Node *only_draw(const Fn *body, bool *more) { // 0: it draws nothing; more: it does so more than once
+  const Node *found = 0;
+  for (NodeId i = 1; i < body->node.n; i++) {
+    if (fn_node(body, i)->op != OP_random) continue;
+    if (found && fn_node(body, i)->attr.path != found->attr.path) *more = true;
+    found = fn_node(body, i);
+  }
+  return found;
+}
+
 static void deal(Tile *t) {                  // the gradient's units, and where dk and dv are added up
   Attention *a = &t->a;
   int64_t blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, most = a->groups * blocks;
@@ -94,7 +139,10 @@ bool tile_of(const Fn *f, NodeId id, Tile *t) {
   const Type *q = val_type(f, in[0]), *k = val_type(f, in[1]), *v = val_type(f, in[2]);
   const Module *m = f->module;
   Make c = {.f = f, .m = m, .t = t, .s = at->dims[0], .k = at->dims[1], .d = at->dims[2]};
-  if (n->nin < given || n->nin > given + 1 || number(at, "where", 1) != 1) return false;
+  bool more = false;
+  const Node *draw = only_draw(m->fn.at[n->body], &more);
+  uint32_t masks = n->nin - given - (draw ? 2 : 0);                    // one or none
+  if (n->nin < given || more || masks > 1 || number(at, "where", 1) != 1) return false;
   if (type_pos(q, c.s) < 0 || type_pos(q, c.d) < 0 || type_pos(q, c.k) >= 0) return false;
   const Dim *s = dim_of(m, c.s), *keys = dim_of(m, c.k), *d = dim_of(m, c.d);
   Attention *a = &t->a;
@@ -106,14 +154,15 @@ bool tile_of(const Fn *f, NodeId id, Tile *t) {
   a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = number(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
   bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
-  if (ok && n->nin > given) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
+  if (ok && masks) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
   if (ok && t->backward) {
     ok = operand(&c, ATTN_dout, in[3], false) && operand(&c, ATTN_out, in[4], false) && operand(&c, ATTN_lse, in[5], false) &&
          operand(&c, ATTN_dq, n->out, true) && operand(&c, ATTN_dk, n->out + 1, true) && operand(&c, ATTN_dv, n->out + 2, true);
-    deal(t);
   } else if (ok) {
     ok = operand(&c, ATTN_out, n->out, true) && (n->nout < 2 || operand(&c, ATTN_lse, n->out + 1, true));
   }
+  if (ok && draw) ok = dropout(&c, n, draw, in + n->nin - 2);
+  if (ok && t->backward) deal(t);
   return ok;
 }
 
@@ -166,6 +215,12 @@ static void put_description(Text *o, const Attention *a) {
   put_row(o, "along_s", a->along_s, ATTN_OPERANDS), put_row(o, "along_t", a->along_t, ATTN_OPERANDS), put_row(o, "along_d", a->along_d, ATTN_OPERANDS);
   for (int i = 0; i < ATTN_OPERANDS; i++) stored[i] = a->stored[i], buffer[i] = a->buffer[i];
   put_row(o, "stored", stored, ATTN_OPERANDS), put_row(o, "buffer", buffer, ATTN_OPERANDS);
+  if (a->draws) {
+    text_printf(o, "  .draws = 1, .random = %d, .hash = %u, .least = %u, .enlarge = %a, .slot_seed = %lld, .slot_step = %lld, .slot_sample = %lld,\n", (int)a->random,
+                (unsigned)a->hash, (unsigned)a->least, a->enlarge, (long long)a->slot_seed, (long long)a->slot_step, (long long)a->slot_sample);
+    put_row(o, "number", a->number, ATTN_DIMS);
+    text_printf(o, "  .number_s = %lld, .number_t = %lld, .number_sample = %lld,\n", (long long)a->number_s, (long long)a->number_t, (long long)a->number_sample);
+  }
   text_printf(o, "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = %lld, .direct = %d, .work = %d", (int)a->causal,
               (int)a->half, (long long)a->window, a->scale, (long long)a->shared, (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->work);
 }
@@ -187,7 +242,7 @@ void tile_text(Text *o, const Tile *t, const char *symbol) {
   put_description(o, &t->a);
   text_puts(o, "};\n");
   for (int stage = 0; stage < (t->backward && !t->a.direct ? 2 : 1); stage++) {
-    text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n  (void)scalars;\n", symbol, stage ? "_combine" : "");
-    text_printf(o, "  attention_%s_%s(&%s_is, buf, lo, hi);\n}\n", stage ? "combine" : t->backward ? "backward" : "forward", w, symbol);
+    text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n", symbol, stage ? "_combine" : "");
+    text_printf(o, "  attention_%s_%s(&%s_is, buf, scalars, lo, hi);\n}\n", stage ? "combine" : t->backward ? "backward" : "forward", w, symbol);
   }
 }

@@ -243,6 +243,10 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
   ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
 }
 
+static PlanArg random_place(const Emit *e, Str path) {                 // where the hash of a random op's path is
+  return plan_slot_arg(e->p, plan_slot(e->p, arena_printf(e->a, "$random:%s", path), DT_i64));
+}
+
 static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at) {
   Operand operand[KERNEL_BUFFERS] = {0};
   Kernel *k = kernel_of(w->g, group, first, e->keep ? e->a : w->g->arena, operand);
@@ -251,8 +255,7 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
   uint32_t n = 0;
   for (; n < k->nbuf; n++) {
     const Operand *o = &operand[n];
-    arg[n] = o->random ? plan_slot_arg(e->p, plan_slot(e->p, arena_printf(e->a, "$random:%s", o->random), DT_i64))
-           : o->var ? var_place(e, o->var) : value_place(e, w, o->v);
+    arg[n] = o->random ? random_place(e, o->random) : o->var ? var_place(e, o->var) : value_place(e, w, o->v);
   }
   if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};
   ins_kernel(at, id, arg, n);
@@ -260,11 +263,12 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
 
 static void emit_tile(Emit *e, Where *w, const Group *g, PlanAt at) {
   Tile tile;
-  PlanArg arg[ATTN_OPERANDS + 1];
+  PlanArg arg[ATTN_OPERANDS + 2];
   tile_of(w->g->f, g->node, &tile);
+  if (e->bake) tile_bake(&tile);
   uint32_t id = emit_tile_kernel(e, &tile), n = 0;
   for (; n < tile.narg; n++) {
-    arg[n] = value_place(e, w, tile.arg[n].base);
+    arg[n] = tile.arg[n].random ? random_place(e, tile.arg[n].random) : value_place(e, w, tile.arg[n].base);
     arg[n].at += tile.arg[n].at * (int64_t)dtype_bytes(tile.arg[n].t);
   }
   if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};

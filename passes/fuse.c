@@ -52,7 +52,7 @@ static void required(Fuse *u) {
     if (is_tile(n->op)) {
       Tile tile;
       if (!tile_of(f, i, &tile)) bug("fuse: the attention at line %u has no kernel", n->loc.line);
-      for (uint32_t k = 0; k < tile.narg; k++) u->stored[tile.arg[k].base] = tile.arg[k].written ? WHY_made : WHY_operand;
+      for (uint32_t k = 0; k < tile.narg; k++) if (!tile.arg[k].random) u->stored[tile.arg[k].base] = WHY_operand;
       for (uint32_t k = 0; k < n->nout; k++) u->stored[n->out + k] = WHY_made;
     }
     if (always_stored(n->op)) u->stored[n->out] = WHY_made;
@@ -316,7 +316,7 @@ static void place_tile(Fuse *u, NodeId id) {
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .tile = true, .node = id});
   for (uint32_t k = 0; k < n->nout; k++) u->g->group_of[n->out + k] = u->g->group.n;
   for (uint32_t k = 0; k < tile.narg; k++)
-    if (!tile.arg[k].written) u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
+    if (!tile.arg[k].written && !tile.arg[k].random) u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
 }
 
 // The node that makes stored value v; to: its one use when that is a write or accumulation, which its maker then does.

@@ -94,14 +94,16 @@ uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-
 void    locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
 
 // An attention or its gradient as a kernel. False: the op is no such, or there is no kernel for these operands.
-typedef struct { ValId base; int64_t at, count; DType t; bool written; } TileArg; // of a value that lies in memory, from element `at`
+typedef struct { ValId base; int64_t at, count; DType t; bool written; Str random; } TileArg; // of a value that lies in memory, from
+                                             // element `at`; or (random) the hash of that path, an i64, as the last one
 typedef struct {
   Attention a;
   bool backward;
   DType work;                                // the kernel's W
-  uint32_t narg; TileArg arg[ATTN_OPERANDS];
+  uint32_t narg; TileArg arg[ATTN_OPERANDS + 1];
 } Tile;
 bool    tile_of(const Fn *f, NodeId n, Tile *t);
+void    tile_bake(Tile *t);                  // makes the hash a number of the kernel
 Launch  tile_launch(const Tile *t);
 KernelCost tile_cost(const Module *m, const Tile *t);
 uint64_t tile_hash(const Tile *t);

@@ -12,7 +12,7 @@
 // reaches nothing else.
 #ifndef MT_KERNEL_ATTENTION_H
 #define MT_KERNEL_ATTENTION_H
-#include "runtime/kernel_math.h"
+#include "runtime/philox.h"
 
 enum { ATTN_q, ATTN_k, ATTN_v, ATTN_out, ATTN_lse, ATTN_mask, ATTN_dout, ATTN_dq, ATTN_dk, ATTN_dv, ATTN_OPERANDS, ATTN_DIMS = 8 };
 enum { ATTN_absent, ATTN_bf16, ATTN_work, ATTN_bool };   // how an operand is stored; work: as W
@@ -30,6 +30,12 @@ typedef struct {
   int64_t window;                            // > 0: keys that are less far back
   double  scale;
   int64_t shared, groups, chunks;            // products of extents; backward: parts that the queries of a unit are dealt to
+  // dropout: a pair stays, divided by what stays of all, where its draw is not below `least` · 2^-24
+  int32_t draws, random;                     // random: the argument that holds the hash, i64; -1: hash is it
+  uint32_t hash, least;
+  double  enlarge;                           // 1 / (1 - p)
+  int64_t slot_seed, slot_step, slot_sample; // of the scalar block
+  int64_t number[ATTN_DIMS], number_s, number_t, number_sample;     // strides of the pairs' numbers
   int32_t direct, work;                      // backward: dk and dv are added up where they end; else the work buffer's number
 } Attention;
 #endif
@@ -160,11 +166,16 @@ ATTN_SLOW void AT(turned_back)(W *to, i64 width, const W *from, i64 d, i64 n) {
 }
 
 // ---- places ---------------------------------------------------------------------------------------------------------------
-typedef struct { const Attention *a; char *at[ATTN_OPERANDS]; } AT(Head); // where the operands of one head begin
+typedef struct {                             // where the operands of one head begin
+  const Attention *a;
+  char *at[ATTN_OPERANDS];
+  i64 number, seed;                          // of its first pair
+  uint32_t step, hash;
+} AT(Head);
 
 MT_FN i64 AT(size)(int32_t how) { return how == ATTN_bf16 ? 2 : how == ATTN_bool ? 1 : (i64)sizeof(W); }
 
-ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, i64 shared, i64 group) {
+ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, const void *scalars, i64 shared, i64 group) {
   i64 digit[ATTN_DIMS];
   for (int32_t i = a->nshared + a->ngroup; i-- > 0;) {
     i64 *rest = i < a->nshared ? &shared : &group;
@@ -178,6 +189,12 @@ ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, i64 s
     for (int32_t i = 0; i < a->nshared + a->ngroup; i++) off += digit[i] * a->step[o][i];
     h->at[o] = (char *)buf[a->buffer[o]] + off * AT(size)(a->stored[o]);
   }
+  if (!a->draws) return;
+  const i64 *slot = (const i64 *)scalars;
+  h->seed = slot[a->slot_seed], h->step = (uint32_t)slot[a->slot_step];
+  h->hash = a->random < 0 ? a->hash : (uint32_t)*(const i64 *)buf[a->random];
+  h->number = slot[a->slot_sample] * a->number_sample;
+  for (int32_t i = 0; i < a->nshared + a->ngroup; i++) h->number += digit[i] * a->number[i];
 }
 MT_FN char *AT(row)(const AT(Head) *h, int o, i64 along, i64 i) { return h->at[o] + i * along * AT(size)(h->a->stored[o]); }
 
@@ -215,6 +232,22 @@ MT_FN i64 AT(seen)(const Attention *a, i64 q0, i64 n, i64 k0, i64 m, i64 panel) 
   return panel >= n ? 0 : !a->causal || see > m ? m : see < 0 ? 0 : see;
 }
 
+// Which pairs of a block stay.
+ATTN_SLOW void AT(drawn)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_t *keep) {
+  const Attention *a = h->a;
+  uint64_t seed = (uint64_t)h->seed;
+  uint32_t step = h->step, hash = h->hash, least = a->least;
+  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+    i64 see = AT(seen)(a, q0, n, k0, m, at), by = a->number_s;
+    for (i64 j = 0; j < see; j++) {
+      i64 number = h->number + (q0 + at) * by + (k0 + j) * a->number_t;
+      uint32_t draw[ATTN_PANEL];
+      for (int i = 0; i < ATTN_PANEL; i++) draw[i] = philox_at(seed, step, hash, (uint64_t)(number + i * by)).w[0] >> 8;
+      for (int i = 0; i < ATTN_PANEL; i++) keep[j * ATTN_QUERIES + at + i] = draw[i] >= least;
+    }
+  }
+}
+
 // Rows of k or v as they lie when they are W side by side, else copied to room.
 MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, W *room, i64 *step) {
   const Attention *a = h->a;
@@ -231,7 +264,7 @@ typedef struct {
   W rows[ATTN_QUERIES * ATTN_WIDTH], q[ATTN_WIDTH * ATTN_QUERIES], o[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES];
   W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
   W top[ATTN_QUERIES], sum[ATTN_QUERIES], fade[ATTN_QUERIES];
-  uint8_t ok[ATTN_KEYS * ATTN_QUERIES];
+  uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
 } __attribute__((aligned(64))) AT(Forward);
 
 // scores to probabilities relative to the new maxima; what was summed so far fades
@@ -288,12 +321,16 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
     for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
       AT(product)(u->p + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
     AT(softmax)(u, a, q0, n, k0, m, masked);
+    if (a->draws) {
+      AT(drawn)(h, q0, n, k0, m, u->keep);
+      for (i64 i = 0; i < m * ATTN_QUERIES; i++) u->p[i] = u->keep[i] ? u->p[i] : 0;
+    }
     if (a->half) AT(halve)(u->p, m * ATTN_QUERIES);
     AT(fade)(u, d);
     for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
       AT(product)(u->o + at, ATTN_QUERIES, d, ATTN_PANEL, v, 1, sv, u->p + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), 0);
   }
-  for (int i = 0; i < ATTN_QUERIES; i++) u->fade[i] = u->sum[i] > 0 ? 1 / u->sum[i] : 0;
+  for (int i = 0; i < ATTN_QUERIES; i++) u->fade[i] = u->sum[i] > 0 ? (a->draws ? (W)a->enlarge : 1) / u->sum[i] : 0;
   for (i64 e = 0; e < d; e++)
     for (int i = 0; i < ATTN_QUERIES; i++) u->o[e * ATTN_QUERIES + i] *= u->fade[i];
   AT(turned_back)(u->rows, width, u->o, d, n);
@@ -302,7 +339,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
     AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse], u->sum[i] > 0 ? u->top[i] + EXP_1(log, W)(u->sum[i]) : (W)MT_INF_F32);
 }
 
-ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, i64 lo, i64 hi) {
+ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Forward) u;
   i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
   for (i64 at = lo; at < hi; at++) {
@@ -310,7 +347,7 @@ ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, i64 lo, i64 hi)
     i64 q0 = (blocks - 1 - at % blocks) * ATTN_QUERIES, head = at / blocks; // the longest first
     i64 all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES, n = a->s - q0 < all ? a->s - q0 : all;
     if (n < 0) n = 0;
-    AT(head)(&h, a, buf, head / a->groups, head % a->groups);
+    AT(head)(&h, a, buf, scalars, head / a->groups, head % a->groups);
     if (n) AT(block)(&u, &h, q0, n);
     AT(rows_zero)(AT(row)(&h, ATTN_out, a->along_s[ATTN_out], q0 + n), a->stored[ATTN_out], all - n, a->d, a->along_s[ATTN_out], a->along_d[ATTN_out]);
     if (h.at[ATTN_lse]) AT(rows_zero)(AT(row)(&h, ATTN_lse, a->along_s[ATTN_lse], q0 + n), ATTN_work, all - n, 1, a->along_s[ATTN_lse], 0);
@@ -323,7 +360,7 @@ typedef struct {
   W dq[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES], ds[ATTN_KEYS * ATTN_QUERIES];
   W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
   W lse[ATTN_QUERIES], delta[ATTN_QUERIES];
-  uint8_t ok[ATTN_KEYS * ATTN_QUERIES];
+  uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
 } __attribute__((aligned(64))) AT(Backward);
 
 typedef struct { W *at; i64 step; } AT(Sum); // rows of d, padded to the width
@@ -332,10 +369,10 @@ typedef struct { W *at; i64 step; } AT(Sum); // rows of d, padded to the width
 ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, i64 q0, i64 n, i64 k0, i64 m, int masked) {
   for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
     i64 see = AT(seen)(a, q0, n, k0, m, at);
-    const W *lse = u->lse + at, *delta = u->delta + at;
+    const W *lse = u->lse + at, *delta = u->delta + at, enlarge = (W)a->enlarge;
     for (i64 j = 0; j < m; j++) {
       W *p = u->p + j * ATTN_QUERIES + at, *ds = u->ds + j * ATTN_QUERIES + at, x[ATTN_PANEL];
-      const uint8_t *ok = u->ok + j * ATTN_QUERIES + at;
+      const uint8_t *ok = u->ok + j * ATTN_QUERIES + at, *keep = u->keep + j * ATTN_QUERIES + at;
       if (j >= see) {
         for (int i = 0; i < ATTN_PANEL; i++) p[i] = ds[i] = 0;
         continue;
@@ -343,7 +380,10 @@ ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, i64 q0, i64 n, i6
       for (int i = 0; i < ATTN_PANEL; i++) x[i] = EXP_1(exp, W)(p[i] - lse[i]);
       if (masked)
         for (int i = 0; i < ATTN_PANEL; i++) x[i] = ok[i] ? x[i] : 0;
-      for (int i = 0; i < ATTN_PANEL; i++) p[i] = x[i], ds[i] = x[i] * (ds[i] - delta[i]);
+      if (a->draws)
+        for (int i = 0; i < ATTN_PANEL; i++) p[i] = keep[i] ? x[i] * enlarge : 0, ds[i] = x[i] * ((keep[i] ? ds[i] * enlarge : 0) - delta[i]);
+      else
+        for (int i = 0; i < ATTN_PANEL; i++) p[i] = x[i], ds[i] = x[i] * (ds[i] - delta[i]);
       if (masked)
         for (int i = 0; i < ATTN_PANEL; i++) ds[i] = ok[i] ? ds[i] : 0;
     }
@@ -373,6 +413,7 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
       AT(product)(u->p + at, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
       AT(product)(u->ds + at, ATTN_QUERIES, see, ATTN_PANEL, v, sv, 1, u->o + at, ATTN_QUERIES, d, 1);
     }
+    if (a->draws) AT(drawn)(h, q0, n, k0, m, u->keep);
     AT(slopes)(u, a, q0, n, k0, m, masked);
     if (a->half) AT(halve)(u->p, m * ATTN_QUERIES), AT(halve)(u->ds, m * ATTN_QUERIES);
     i64 all = AT(seen)(a, q0, n, k0, m, 0);                            // keys that both panels see; the others only the second
@@ -401,12 +442,12 @@ MT_FN AT(Sum) AT(sum)(const AT(Head) *h, void *const *buf, i64 unit, int o) {
   return (AT(Sum)){work + (unit * 2 + (o == ATTN_dv)) * a->t * width, width};
 }
 
-ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, i64 lo, i64 hi) {
+ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Backward) u;
   i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, width = AT(width)(a);
   for (i64 unit = lo; unit < hi; unit++) {
     AT(Head) h;
-    AT(head)(&h, a, buf, unit / a->chunks, 0);
+    AT(head)(&h, a, buf, scalars, unit / a->chunks, 0);
     AT(Sum) dk = AT(sum)(&h, buf, unit, ATTN_dk), dv = AT(sum)(&h, buf, unit, ATTN_dv);
     for (i64 j = 0; j < (a->direct ? a->t_size : a->t); j++)
       for (i64 e = 0; e < width; e++) dk.at[j * dk.step + e] = dv.at[j * dv.step + e] = 0;
@@ -414,7 +455,7 @@ ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, i64 lo, i64 hi
       i64 q0 = at % blocks * ATTN_QUERIES;
       i64 all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES, n = a->s - q0 < all ? a->s - q0 : all;
       if (n < 0) n = 0;
-      AT(head)(&h, a, buf, unit / a->chunks, at / blocks);
+      AT(head)(&h, a, buf, scalars, unit / a->chunks, at / blocks);
       if (n) AT(back)(&u, &h, q0, n, dk, dv);
       AT(rows_zero)(AT(row)(&h, ATTN_dq, a->along_s[ATTN_dq], q0 + n), a->stored[ATTN_dq], all - n, a->d, a->along_s[ATTN_dq], a->along_d[ATTN_dq]);
     }
@@ -422,12 +463,12 @@ ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, i64 lo, i64 hi
 }
 
 // the chunks' sums in their order; a unit is one head of keys
-ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, i64 lo, i64 hi) {
+ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   W sum[ATTN_WIDTH];
   i64 width = AT(width)(a);
   for (i64 unit = lo; unit < hi; unit++) {
     AT(Head) h;
-    AT(head)(&h, a, buf, unit, 0);
+    AT(head)(&h, a, buf, scalars, unit, 0);
     for (int o = ATTN_dk; o <= ATTN_dv; o++) {
       for (i64 j = 0; j < a->t; j++) {
         for (i64 e = 0; e < width; e++) sum[e] = 0;

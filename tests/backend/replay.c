@@ -85,13 +85,13 @@ static void gemm(const PlanGemm *g, char *c, const char *a, const char *b) {
   }
 }
 
-static void attention(const PlanKernel *k, const Tile *t, void *const *buf) {
+static void attention(const PlanKernel *k, const Tile *t, void *const *buf, const void *scalars) {
   const Attention *a = &t->a;
   bool wide = t->work == DT_f64;
   for (int64_t i = k->units[0]; i-- > 0;)                              // backwards: the order of units does not matter
-    if (!t->backward) wide ? attention_forward_f64(a, buf, i, i + 1) : attention_forward_f32(a, buf, i, i + 1);
-    else wide ? attention_backward_f64(a, buf, i, i + 1) : attention_backward_f32(a, buf, i, i + 1);
-  for (int64_t i = k->stages > 1 ? k->units[1] : 0; i-- > 0;) wide ? attention_combine_f64(a, buf, i, i + 1) : attention_combine_f32(a, buf, i, i + 1);
+    if (!t->backward) wide ? attention_forward_f64(a, buf, scalars, i, i + 1) : attention_forward_f32(a, buf, scalars, i, i + 1);
+    else wide ? attention_backward_f64(a, buf, scalars, i, i + 1) : attention_backward_f32(a, buf, scalars, i, i + 1);
+  for (int64_t i = k->stages > 1 ? k->units[1] : 0; i-- > 0;) wide ? attention_combine_f64(a, buf, scalars, i, i + 1) : attention_combine_f32(a, buf, scalars, i, i + 1);
 }
 
 void replay_run(Replay *r, const char *fn, bool first, const double *const *in) {
@@ -106,7 +106,7 @@ void replay_run(Replay *r, const char *fn, bool first, const double *const *in) 
       for (uint32_t k = 0; k < x->narg; k++) buf[k] = replay_at(r, arg[k]);
       switch (x->op) {
       case PI_kernel:
-        if (r->tile[x->what]) attention(&p->kernel.at[x->what], r->tile[x->what], buf);
+        if (r->tile[x->what]) attention(&p->kernel.at[x->what], r->tile[x->what], buf, r->memory[MEM_scalars]);
         else kernel_eval(r->kernel[x->what], buf, r->memory[MEM_scalars]);
         break;
       case PI_gemm: gemm(&p->gemm.at[x->what], buf[0], buf[1], buf[2]); break;

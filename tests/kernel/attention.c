@@ -85,9 +85,9 @@ static void data_free(Data *z) {
   free(z->at[ATTN_OPERANDS]);
 }
 
-static void forward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_forward_f64(&z->a, z->at, lo, hi) : attention_forward_f32(&z->a, z->at, lo, hi); }
-static void backward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_backward_f64(&z->a, z->at, lo, hi) : attention_backward_f32(&z->a, z->at, lo, hi); }
-static void combine(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_combine_f64(&z->a, z->at, lo, hi) : attention_combine_f32(&z->a, z->at, lo, hi); }
+static void forward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_forward_f64(&z->a, z->at, 0, lo, hi) : attention_forward_f32(&z->a, z->at, 0, lo, hi); }
+static void backward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_backward_f64(&z->a, z->at, 0, lo, hi) : attention_backward_f32(&z->a, z->at, 0, lo, hi); }
+static void combine(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_combine_f64(&z->a, z->at, 0, lo, hi) : attention_combine_f32(&z->a, z->at, 0, lo, hi); }
 
 static void run(Data *z, int64_t step) {
   const Attention *a = &z->a;
