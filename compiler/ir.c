@@ -206,7 +206,7 @@ static Node node_make(const Build *b, Op op, const ValId *in, uint32_t nin, Attr
   for (uint32_t i = 0; i < nin; i++) {
     ValId v = in[i];                                    // in[] may lie in the pool that grows
     if (!v || v >= f->val.n) bug("%s in %s: operand %u is no value", op_info[op].name, f->name, i);
-    if (f->operand.n == f->operand.room && in >= f->operand.at && in < f->operand.at + f->operand.n) {
+    if (f->operand.n && f->operand.n == f->operand.room && in >= f->operand.at && in < f->operand.at + f->operand.n) {
       ValId *copy = NEW_N(a, ValId, nin);
       memcpy(copy, in, nin * sizeof *in);
       in = copy;

@@ -9,6 +9,7 @@
 #include "runtime/options.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- what every command on a model takes --------------------------------------------------------------------------
@@ -100,6 +101,20 @@ static Override override_of(Word w) {
   return (Override){OVERRIDE_config, w.text};
 }
 
+// ---- what is not there yet ------------------------------------------------------------------------------------------
+// Settings that are understood and have no effect: an error where the result would differ from what was asked, else said.
+static Status refuse_unmade(const Module *m) {
+  static const char *const unmade[] = {"parallel.recompute", "parallel.zero", "parallel.bucket", "parallel.overlap", "parallel.pipeline", "precision.grad_reduce", "precision.loss_scale"};
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1) return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);
+  for (size_t i = 0; i < COUNT(unmade); i++) {
+    const Setting *s = setting_find(m, unmade[i]);
+    if (s && s->loc.file < m->diag->source.n && !strcmp(m->diag->source.at[s->loc.file].path, "(--set)"))
+      fprintf(stderr, "mtc: note: %s has no effect yet\n", unmade[i]);
+  }
+  return 0;
+}
+
 // ---- the way ------------------------------------------------------------------------------------------------------
 static Status color_of(const char *when, bool *on) {                   // auto leaves it as it is
   if (!when || !strcmp(when, "auto")) return 0;
@@ -121,6 +136,7 @@ static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Pr
   TRY(pass_skippable(run.skip));
   Program *p = *out = sema(a, in, diag, path, o, s->say.n, &status);
   if (!p) return status;
+  TRY(refuse_unmade(p->module));
   if (!lower(p)) return EXIT_COMPILE;
   if (upto && !passes_run(p->module, upto, run)) return EXIT_COMPILE;
   return 0;
@@ -162,18 +178,26 @@ static Str model_name(Arena *a, const char *path) {                    // the fi
   return arena_strndup(a, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+}
+
 static Status run_compile(Arena *a, const char *path, const Settings *s) {
   Program *program;
   if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_UNAVAILABLE, "--device %s: not yet; plans are made for cpu", s->device);
+  Str name = model_name(a, path);
+  const char *to = s->output ? s->output : arena_printf(a, "%s.plan", name);
+  if (same_file(path, to)) return fail(EXIT_USAGE, "%s is the model's own file; give the plan another name with -o", to);
   TRY(build(a, path, s, PASS_select, &program));
   Module *m = program->module;
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
-  Str name = model_name(a, path);
+  TRY(emit_possible(m, path));
   Plan *p = emit(m, (EmitOptions){.model = name, .tool = MT_VERSION, .apart = s->no_fuse});
   if (!s->no_objects) TRY(compile_objects(p));
-  return plan_save(p, s->output ? s->output : arena_printf(a, "%s.plan", name));
+  return plan_save(p, to);
 }
 
 static void print_steps(Text *t, Module *m, const Fn *only) {
@@ -249,6 +273,7 @@ static Status run_explain(Arena *a, const char *path, const char *what, const Se
 
 static Status run_interp(Arena *a, const char *path, const Settings *s) {
   Program *p;
+  if (s->interp.steps < 0) return fail(EXIT_USAGE, "--steps is a number of steps, not %lld", (long long)s->interp.steps);
   TRY(build(a, path, s, PASS_reshard, &p));
   return interp_command(a, p->module, &s->interp);
 }
@@ -320,8 +345,7 @@ static Status no_command(const char *word) {
 
 static bool is_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"); }
 
-int main(int argc, char **argv) {
-  program_name = "mtc";
+static Status run(int argc, char **argv) {
   char ask[] = "--help", *help[] = {argv[0], ask, 0};
   if (argc < 2) return usage(stderr), EXIT_USAGE;
   if (is_help(argv[1]) && argc == 2) return usage(stdout), 0;
@@ -338,4 +362,11 @@ int main(int argc, char **argv) {
     return status;
   }
   return no_command(argv[1 + helps]);
+}
+
+int main(int argc, char **argv) {
+  program_name = "mtc";
+  Status status = run(argc, argv);
+  bool written = !fflush(stdout) && !ferror(stdout);
+  return status ? status : written ? 0 : fail(EXIT_IO, "standard output cannot be written");
 }

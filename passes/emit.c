@@ -359,6 +359,31 @@ static bool takes_text(const Emit *e) {                                // tokens
   return tokens && labels;
 }
 
+Status emit_possible(const Module *m, const char *path) {
+  enum { MICROBATCHES = 1 << 20 };
+  uint32_t params = 0;
+  int64_t batch = 1;
+  for (VarId v = 1; v < m->var.n; v++) params += m->var.at[v].kind == VAR_param;
+  if (!params) return fail(EXIT_COMPILE, "%s: the model has no parameters; there is nothing to train", path);
+  for (DimId d = 1; d < m->dim.n; d++) {
+    const Dim *x = dim_of(m, d);
+    if (x->size > INT32_MAX) return fail(EXIT_COMPILE, "%s: dim %s has %lld entries; a plan holds dims of at most %d", path, x->name, (long long)x->size, INT32_MAX);
+    if (x->sample) batch = MAX(x->extent, 1);
+  }
+  double micro = setting_num(m, "train.global_batch", 1) / (double)batch;
+  if (micro > MICROBATCHES) return fail(EXIT_COMPILE, "%s: train.global_batch makes a step of %.0f microbatches; at most %d are possible", path, micro, MICROBATCHES);
+  bool inputs = false;
+  for (FnId k = 1; k < m->fn.n; k++)
+    for (uint32_t i = 0; i < m->fn.at[k]->arg.n && !m->fn.at[k]->is_body; i++) {
+      const Value *v = &m->fn.at[k]->val.at[m->fn.at[k]->arg.at[i]];
+      const Type *t = &m->type.at[v->type];
+      inputs = true;
+      if (!t->ndim || !sample_dim(m, t->dim[0]))
+        return fail(EXIT_COMPILE, "%s: input %s is fed sample by sample, so the dim of samples (the one without an extent) is its first", path, v->name);
+    }
+  return inputs ? 0 : fail(EXIT_COMPILE, "%s: no input reaches the outputs; there is nothing to train on", path);
+}
+
 Plan *emit(Module *m, EmitOptions o) {
   Plan *p = plan_create(m->arena);
   Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;

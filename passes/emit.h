@@ -11,6 +11,8 @@ typedef struct {
   const Tile *const **tiles;                 // with kernels: the attentions, beside Plan.kernel (0: another kernel)
 } EmitOptions;
 
+// What a plan cannot hold, said with the model's path: EXIT_COMPILE; 0 when there is no such thing.
+Status emit_possible(const Module *m, const char *path);
 Plan  *emit(Module *m, EmitOptions o);       // kernels are in the plan as sources; compile_objects adds what they compile to
 Status compile_objects(Plan *p);             // with the system's compiler, for this CPU
 #endif

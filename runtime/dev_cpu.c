@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { QUEUE = 64 };                         // cells that may wait
 
@@ -187,8 +188,18 @@ Status dev_sync(Dev *d) {
 }
 
 // ---- opening ------------------------------------------------------------------------------------------------------------
+// The kernel promises more than it has and ends the process later: said before anything is touched.
+static Status check_memory(const Plan *p) {
+  double need = 0, have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  for (int i = 0; i < MEM_COUNT; i++) need += (double)p->memory[i];
+  if (need <= have) return 0;
+  return fail(EXIT_UNAVAILABLE, "the plan needs %.1f GiB, this machine has %.1f GiB: a smaller model, micro_batch or context, or bf16",
+              need / 0x1p30, have / 0x1p30);
+}
+
 static Status open_memory(Dev *d, Arena *a) {
   const Plan *p = d->plan;
+  TRY(check_memory(p));
   for (int i = 0; i < MEM_COUNT; i++) {
     size_t bytes = d->block_bytes[i] = ((size_t)p->memory[i] + 4095) / 4096 * 4096;
     if (!bytes) continue;

@@ -66,7 +66,8 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
   DataRule r;
   data_defaults(&r);
   r.order.seq = seq, r.order.seed = p->seed, r.order.extra = input_find(p, "labels") ? 1 : 0;
-  r.order.size[TRAIN] = MAX(p->steps, o->steps) * p->global_batch;
+  if (!mul_ok(MAX(p->steps, o->steps), p->global_batch, &r.order.size[TRAIN]))
+    return fail(EXIT_USAGE, "%lld steps of %lld samples are more than can be counted", (long long)MAX(p->steps, o->steps), (long long)p->global_batch);
   r.order.split = o->split ? o->split : o->valid ? "990,10,0" : "1,0,0";
   r.order.skip[VALID] = !o->valid, r.order.skip[TEST] = true;
   r.nvocab = p->input.at[tokens].below;

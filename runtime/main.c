@@ -128,6 +128,7 @@ static void catch_signals(void) {
                    save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
   sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0),
       sigaction(SIGUSR2, &save, 0);
+  signal(SIGPIPE, SIG_IGN);                                // nobody reads what is printed: the run goes on
   signal(SIGXFSZ, SIG_IGN);                                // a file that may not grow is an error of the write
 }
 
@@ -162,8 +163,11 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
   if (r->feed.plan) {
     Str rule = feed_rule(r->arena, &r->feed);
     if (strcmp(rule, s->data_rule))
-      return fail(EXIT_INPUT, "%s was made with other data:\n  then %s\n  now  %s", c->path, s->data_rule,
-                  rule);
+      return fail(EXIT_INPUT,
+                  "%s was made with other data:\n  then %s\n  now  %s\n"
+                  "  the wanted samples (steps, global_batch) and the split (--split, --eval-every) are part of the order:\n"
+                  "  keep them as they were, or begin anew from its parameters with --init %s",
+                  c->path, s->data_rule, rule, c->path);
     if (s->samples != s->step * r->plan->global_batch)
       return fail(EXIT_INPUT, "%s has seen %lld samples in %lld steps, the plan takes %lld a step", c->path,
                   (long long)s->samples, (long long)s->step, (long long)r->plan->global_batch);
