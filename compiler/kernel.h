@@ -78,10 +78,10 @@ typedef struct {
   uint8_t  what;                             // Alu, Red; cumsum: 1 from the end
   uint8_t  dtype;                            // of the value: DT_f32 f64 i32 i64 bool; stores: DT_none
   uint8_t  buf, range;                       // load, store: buffer; reduce with where: the range
-  uint32_t a, b, c;                          // operands: values; reduce: b is the index of where. random: seed, step, index
+  uint32_t a, b, c;                          // operands: values; reduce: b is the index of where. random: seed, place, index
   Access   at;                               // load, store; index: the value itself
   double   f;                                // const of a float
-  int64_t  i;                                // const of an integer or bool; scalar: slot; random: the 32-bit hash
+  int64_t  i;                                // const of an integer or bool; scalar: slot
 } Ins;
 
 typedef struct {

@@ -4,7 +4,7 @@
 //   range N [of STORED] [reduce]
 //   buffer DTYPE COUNT
 //   %V = load BUF ADDRESS · const DTYPE X · OP %A … · cast DTYPE %A · index DTYPE ADDRESS · scalar DTYPE SLOT
-//      · random %SEED %STEP %INDEX 0xHASH · reduce sum|max|min %A [where %I rR] · cumsum %A [from_end]
+//      · random %SEED %PLACE %INDEX · reduce sum|max|min %A [where %I rR] · cumsum %A [from_end]
 //   store BUF ADDRESS %A · accumulate BUF ADDRESS %A
 //   end
 //

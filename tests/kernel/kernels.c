@@ -215,7 +215,7 @@ static void dropout(int64_t batch, int64_t n) {
   kernel_range(k, batch, batch, false), kernel_range(k, n, n, false);
   uint32_t x = kernel_load(k, kernel_buffer(k, DT_bf16, batch * n), AT(0, n, 1)), base = kernel_scalar(k, DT_i64, 5);
   uint32_t i = kernel_alu(k, ALU_add, kernel_index(k, DT_i64, AT(((int64_t)1 << 33), n, 1)), base, 0);
-  uint32_t u = kernel_random(k, kernel_const(k, DT_i64, 1234), kernel_alu(k, ALU_add, kernel_scalar(k, DT_i64, 7), kernel_const_int(k, DT_i64, (int64_t)0xdeadbeef << 32), 0), i), p = kernel_const(k, DT_f32, 0.1);
+  uint32_t u = kernel_random(k, kernel_const(k, DT_i64, 1234), kernel_alu(k, ALU_add, kernel_scalar(k, DT_i64, 7), kernel_const_int(k, DT_i64, (int64_t)((uint64_t)0xdeadbeef << 32)), 0), i), p = kernel_const(k, DT_f32, 0.1);
   uint32_t kept = kernel_alu(k, ALU_mul, x, kernel_cast(k, DT_f32, kernel_scalar(k, DT_f64, 4)), 0);
   kernel_store(k, kernel_buffer(k, DT_bf16, batch * n), AT(0, n, 1), kernel_alu(k, ALU_select, kernel_alu(k, ALU_ge, u, p, 0), kept, kernel_const(k, DT_f32, 0)));
   kernel_store(k, kernel_buffer(k, DT_f32, batch * n), AT(0, n, 1), u);
