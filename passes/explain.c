@@ -416,7 +416,9 @@ static bool name_nodes(Text *t, const Program *p, const char *what) {
 
 bool explain_name(Text *t, const Program *p, const char *what) {
   if (!*what) return false;
-  bool named = name_output(t, p, what) | name_param(t, p, what) | name_dim(t, p, what) | name_config(t, p, what) | name_setting(t, p, what) | name_function(t, p, what);
+  bool (*const kind[])(Text *, const Program *, const char *) = {name_output, name_param, name_dim, name_config, name_setting, name_function};
+  bool named = false;
+  for (size_t i = 0; i < COUNT(kind); i++) named = kind[i](t, p, what) || named;     // one word may name several things
   return named || name_nodes(t, p, what);
 }
 
