@@ -3,6 +3,7 @@
 #include "passes/emit.h"
 #include "compiler/kernel_source.h"
 #include "runtime/jit.h"
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,6 +87,38 @@ static void emit_vars(Emit *e) {
     }
 }
 
+// Is v an input of this name, as it came or through views?
+static bool is_input(const Fn *f, ValId v, Str name) {
+  while (f->val.at[v].def && op_is_view(fn_node(f, f->val.at[v].def)->op)) v = node_in(f, fn_node(f, f->val.at[v].def))[0];
+  return !f->val.at[v].def && f->val.at[v].name == name;
+}
+
+static const Node *constant(const Fn *f, ValId v) {                    // the node of a number, or 0
+  while (f->val.at[v].def && (fn_node(f, f->val.at[v].def)->op == OP_cast || op_is_view(fn_node(f, f->val.at[v].def)->op)))
+    v = node_in(f, fn_node(f, f->val.at[v].def))[0];
+  const Node *n = f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0;
+  return n && n->op == OP_const ? n : 0;
+}
+
+// A number that stands for no label: a negative one that an input is compared with, or else one that it must differ from.
+static bool ignored(const Module *m, Str name, int64_t *number) {
+  bool found = false;
+  for (FnId k = 1; k < m->fn.n; k++) {
+    const Fn *f = m->fn.at[k];
+    for (NodeId i = 1; i < f->node.n && !f->is_body; i++) {
+      const Node *n = fn_node(f, i), *c;
+      if (n->op != OP_eq && n->op != OP_ne) continue;
+      for (int side = 0; side < 2; side++) {
+        if (!is_input(f, node_in(f, n)[side], name) || !(c = constant(f, node_in(f, n)[!side]))) continue;
+        if (!(fabs(c->attr.num) <= INT32_MAX) || (c->attr.num >= 0 && (n->op == OP_eq || found))) continue;
+        if (c->attr.num >= 0 || !found || *number >= 0) *number = (int64_t)c->attr.num;
+        found = true;
+      }
+    }
+  }
+  return found;
+}
+
 // A value >= the extent of a dim that an input indexes is refused before the step.
 static int64_t below(const Module *m, Str name) {
   int64_t least = 0;
@@ -94,9 +127,7 @@ static int64_t below(const Module *m, Str name) {
     for (NodeId i = 1; i < f->node.n && !f->is_body; i++) {
       const Node *n = fn_node(f, i);
       if (n->op != OP_gather && n->op != OP_scatter) continue;
-      ValId v = node_in(f, n)[1];
-      while (f->val.at[v].def && op_is_view(fn_node(f, f->val.at[v].def)->op)) v = node_in(f, fn_node(f, f->val.at[v].def))[0];
-      if (f->val.at[v].def || f->val.at[v].name != name) continue;
+      if (!is_input(f, node_in(f, n)[1], name)) continue;
       int64_t extent = dim_of(m, n->attr.dims[0])->extent;
       least = least ? MIN(least, extent) : extent;
     }
@@ -117,6 +148,7 @@ static void emit_inputs(Emit *e) {
       if (known) continue;
       PlanInput in = {.name = plan_str(p, name), .dtype = t->dtype, .ndim = t->ndim, .below = below(m, name), .line = line_of(e, (Span){.file = 0}, "input")};
       for (int d = 0; d < t->ndim; d++) in.dim[d] = e->dim[t->dim[d]];
+      if (dtype_is_int(t->dtype)) in.ignores = ignored(m, name, &in.ignored);
       vec_push(p->arena, &p->input, in);
       int64_t bytes = type_bytes(m, t);
       uint32_t next = plan_buffer(p, arena_printf(e->a, "%s.next", name), MEM_inputs, -1, bytes, t->dtype);

@@ -170,7 +170,7 @@ Status batches_read(const Batches *b, const BatchInput *in, int64_t step, int64_
   TRY(tensor_read(&b->file, t, (step * b->samples + sample) * n, n, in->dtype, to));
   for (int64_t i = 0; i < n && in->below; i++) {
     int64_t v = dtype_load_int(in->dtype, (const char *)to + i * width);
-    if ((v < 0 || v >= in->below) && !(in->ignorable && v == LABEL_IGNORED))
+    if ((v < 0 || v >= in->below) && !(in->ignores && v == in->ignored))
       return fail(EXIT_INPUT, "%s: input '%s' at step %lld, sample %lld, place %lld is %lld, 0 to %lld is possible",
                   b->file.path, in->name, (long long)step, (long long)sample, (long long)i, (long long)v,
                       (long long)in->below - 1);

@@ -39,7 +39,7 @@ typedef struct {
   int ndim;                   // of one sample
   const int64_t *shape;
   int64_t below;              // integers must be 0..below-1; 0: not checked
-  bool ignorable;             // -100 is possible too
+  bool ignores; int64_t ignored;                                       // this value is possible too
 } BatchInput;
 typedef struct { Safetensors file; int64_t steps, samples; } Batches;         // samples per step
 // The file must hold these inputs, no others, with shapes and formats that fit.

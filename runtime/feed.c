@@ -25,7 +25,7 @@ static Status describe(Arena *a, Feed *f) {
       if (d) shape[d - 1] = dim->extent, count *= dim->extent;
     }
     f->input[i - 1] =
-        (BatchInput){in->name, in->dtype, (int)in->ndim - 1, shape, in->below, !strcmp(in->name, "labels")};
+        (BatchInput){in->name, in->dtype, (int)in->ndim - 1, shape, in->below, in->ignores, in->ignored};
     const char *why = storage_pieces(a, &s, &f->piece[i]);
     if (why) return fail(EXIT_INPUT, "the plan's input %s: %s", in->name, why);
     most = MAX(most, count * (int64_t)dtype_bytes(in->dtype));
@@ -120,16 +120,20 @@ static Status one_sample(Feed *f, uint32_t input,
   Str name = p->input.at[input].name;
   int64_t seq = f->data.rule.order.seq;
   int32_t *to = (int32_t *)(void *)f->room;
+  int32_t ignored = p->input.at[input].ignores ? (int32_t)p->input.at[input].ignored : LABEL_IGNORED;
   if (f->valid && number >= data_samples(&f->data, VALID)) {
-    for (int64_t i = 0; i < seq; i++) to[i] = !strcmp(name, "labels") ? LABEL_IGNORED : 0;
+    for (int64_t i = 0; i < seq; i++) to[i] = !strcmp(name, "labels") ? ignored : 0;
     return 0;
   }
   Sample s = {.tokens = !strcmp(name, "tokens") ? to : f->tokens};
   if (!strcmp(name, "labels")) s.labels = to;
   if (!strcmp(name, "positions")) s.positions = to;
   if (!strcmp(name, "segments")) s.segments = to;
-  return data_sample(&f->data, f->valid ? VALID : TRAIN,
-                     f->valid ? number : f->step * p->global_batch + number, &s);
+  TRY(data_sample(&f->data, f->valid ? VALID : TRAIN,
+                  f->valid ? number : f->step * p->global_batch + number, &s));
+  for (int64_t i = 0; s.labels && i < seq; i++)
+    if (to[i] == LABEL_IGNORED) to[i] = ignored;
+  return 0;
 }
 
 Status feed_input(void *feed, uint32_t input, int64_t microbatch, void *to) {

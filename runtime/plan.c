@@ -353,8 +353,9 @@ static void write_inputs(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
     text_puts(t, "input"), put_int(t, i), put_word(t, in->name), put_word(t, dtype_name(in->dtype));
-    text_puts(t, " below"), put_int(t, in->below), put_dims(p, t, in->dim, in->ndim, 0),
-        text_printf(t, " @%u\n", in->line);
+    text_puts(t, " below"), put_int(t, in->below);
+    if (in->ignores) text_puts(t, " ignored"), put_int(t, in->ignored);
+    put_dims(p, t, in->dim, in->ndim, 0), text_printf(t, " @%u\n", in->line);
   }
   for (uint32_t i = 0; i < p->output.n; i++) {
     const PlanOutput *o = &p->output.at[i];
@@ -370,8 +371,9 @@ static void write_inputs(const Plan *p, Text *t) {
 static void read_input(Reader *r) {
   row_id(r, r->plan->input.n);
   PlanInput in = {.name = get_word(r)};
-  in.dtype = get_dtype(r), get_key(r, "below"), in.below = get_size(r), get_dims(r, in.dim, &in.ndim, 0),
-  in.line = get_line(r);
+  in.dtype = get_dtype(r), get_key(r, "below"), in.below = get_size(r), in.ignores = get_flag(r, "ignored");
+  if (in.ignores) in.ignored = get_int(r, INT64_MIN, INT64_MAX);
+  get_dims(r, in.dim, &in.ndim, 0), in.line = get_line(r);
   vec_push(r->plan->arena, &r->plan->input, in);
 }
 static void read_output(Reader *r) {

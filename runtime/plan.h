@@ -74,6 +74,7 @@ typedef struct {
   DType dtype;
   uint32_t ndim, dim[PLAN_DIMS];             // the first is the sample dim
   int64_t below;                             // a value >= below is refused before the step; 0: any value
+  bool ignores; int64_t ignored;             // a value that the model compares with: possible, and what "no label" is
   uint32_t line;
 } PlanInput;
 

@@ -225,7 +225,7 @@ static void batches_test(void **state) {
   };
   BatchInput in[] = {
     {.name = "tokens", .dtype = DT_i32, .ndim = 1, .shape = seq, .below = 48},
-    {.name = "labels", .dtype = DT_i32, .ndim = 1, .shape = seq, .below = 48, .ignorable = true},
+    {.name = "labels", .dtype = DT_i32, .ndim = 1, .shape = seq, .below = 48, .ignores = true, .ignored = -100},
     {.name = "weight", .dtype = DT_f64},
   };
   Batches b;

@@ -213,6 +213,10 @@ def damaged():
         os.remove("ck/latest") if latest is None else write("ck/latest", latest)
         p = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--final", "f"])
         assert "checkpoint, step 9" in p.stdout and bytes_of("f") == want, latest
+    # T8: the order is that of the steps, whatever the clock said
+    os.utime("good/step_00000003", (2 ** 32, 2 ** 32))
+    os.utime("good/step_00000009", (0, 0))
+    assert "checkpoint, step 9" in call([MTRUN, plan, *feed, "--save", "good", "--resume", "auto", "--steps", 9]).stdout
     # nothing whole is left: refused, not begun anew
     shutil.rmtree("ck")
     shutil.copytree("good", "ck")

@@ -136,6 +136,27 @@ def one_entry():
 
 
 @case
+def one_mask():
+    # R02 github.com/allenai/OLMo-core/pull/828, pytorch/pytorch/issues/190758: the gradient sees the forward's dropout mask: the loss is twice what was kept, and so is its slope
+    text = """
+dim batch
+dim n = 1000
+model M(x: [batch, n]) -> loss: f32[] {
+  param w: [] ~ ones
+  loss = stepmean[batch](sum[n](dropout(x * w, 0.5)))
+}
+train { micro_batch = 2; global_batch = 4; steps = 3; optimizer = sgd(lr = 0) }
+"""
+    save("b", {"x": reals((3, 2, 2, 1000), [1] * 12000)})
+    r = run(compile(text, *floats("f64")), "--batches", "b")
+    same(r.grads["w"][0], r.log[0]["loss"])
+    losses = [line["loss"] for line in r.log]
+    assert len(set(losses)) == 3 and all(900 < loss < 1100 for loss in losses), losses
+    same(run(compile(text, *floats("f64"), train_micro_batch=1), "--batches", "b").log[0]["loss"], losses[0])
+    assert run(compile(text, *floats("f64"), train_seed=5), "--batches", "b").log[0]["loss"] != losses[0]
+
+
+@case
 def embedding_gradient():
     # K15 github.com/karpathy/llm.c/pull/442: 4096 times the same token: the same bits each time, with any number of threads, and the true sum
     text = """

@@ -145,6 +145,15 @@ def labels_out_of_range():
     save("l", {"labels": ints((2, 2, 2, 3), good)})
     r = run(plan, "--batches", "l")
     near(r.log[0]["loss"], math.log(4), 1e-14)
+    # the model's own number for "no label", as the prelude's
+    other = compile(LOGITS.replace("labels), where = labels != -100", "labels, ignore = -1), where = labels != -1"), *floats("f64"), plan="other.plan")
+    save("l", {"labels": ints((2, 2, 2, 3), [-1 if v == -100 else v for v in good])})
+    again = run(other, "--batches", "l")
+    same([line["loss"] for line in again.log], [line["loss"] for line in r.log])
+    same(again.final, r.final)
+    for value, p in ((-100, other), (-4, other), (4, other), (-1, plan)):
+        save("l", {"labels": ints((2, 2, 2, 3), [value] + good[1:4] + [0] + good[5:10] + [0] + good[11:16] + [0] + good[17:22] + [0, 2])})
+        refused(MTRUN, [p, "--batches", "l"], "input 'labels' at step 0, sample 0, place 0 is %d" % value, 65)
     for value in (4, -4, -1, 2 ** 31 - 1, -2 ** 31):
         bad = list(good)
         bad[12 + 7] = value                      # step 1, sample 2, entry 1

@@ -116,8 +116,8 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   vec_push(a, &p->var, g);
   g.name = plan_str(p, "head.{embed}.weight:grad"), g.buffer = dhead, g.of = 2;
   vec_push(a, &p->var, g);
-  vec_push(a, &p->input, (PlanInput){plan_str(p, "tokens"), DT_i32, 2, {batch, seq}, b->vocab, at_param});
-  vec_push(a, &p->input, (PlanInput){plan_str(p, "labels"), DT_i32, 2, {batch, seq}, b->vocab, at_param});
+  vec_push(a, &p->input, (PlanInput){plan_str(p, "tokens"), DT_i32, 2, {batch, seq}, b->vocab, false, 0, at_param});
+  vec_push(a, &p->input, (PlanInput){plan_str(p, "labels"), DT_i32, 2, {batch, seq}, b->vocab, true, -100, at_param});
   vec_push(a, &p->output, (PlanOutput){.name = plan_str(p, "loss"), .coef = 1, .per_step = true, .slot = plan_find_slot(p, "$out.loss"), .dtype = DT_f64});
   vec_push(a, &p->output, (PlanOutput){.name = plan_str(p, "logits"), .buffer = logits, .dtype = T, .ndim = 3, .dim = {batch, seq, vocab}});
 
