@@ -10,7 +10,8 @@ static Number no_number(void) { return (Number){.kind = NUM_error}; }
 const char *number_text(Arena *a, Number n) {
   switch (n.kind) {
   case NUM_bool: return n.num != 0 ? "true" : "false";
-  case NUM_string: return strlen(n.str) <= 60 ? arena_printf(a, "\"%s\"", n.str) : arena_printf(a, "\"%.57s…\"", n.str);
+  case NUM_string:
+    return strlen(n.str) <= 60 ? arena_printf(a, "\"%s\"", n.str) : arena_printf(a, "\"%.57s…\"", n.str);
   case NUM_error: return "?";
   case NUM_number: break;
   }
@@ -24,16 +25,20 @@ const char *number_text(Arena *a, Number n) {
 }
 
 const Number *number_predefined(const char *name) {
-  static const struct { const char *name; Number value; } table[] = {
-    {"pi", {.kind = NUM_number, .num = 3.14159265358979323846}}, {"inf", {.kind = NUM_number, .num = INFINITY}}, {"training", {.kind = NUM_bool, .num = 1}}};
+  static const struct { const char *name; Number value;
+  } table[] = {{"pi", {.kind = NUM_number, .num = 3.14159265358979323846}},
+               {"inf", {.kind = NUM_number, .num = INFINITY}},
+               {"training", {.kind = NUM_bool, .num = 1}}};
   for (size_t i = 0; i < COUNT(table); i++)
     if (!strcmp(table[i].name, name)) return &table[i].value;
   return 0;
 }
 
-// ---- folding ------------------------------------------------------------------------------------------------------
+// ---- folding ----------------------------------------------------------------------------------------------
 static Number wrong(Fold *f, const char *op, Number a) {
-  if (a.kind != NUM_error) f->code = "MT0247", f->why = arena_printf(f->arena, "'%s' does not take %s", op, number_text(f->arena, a));
+  if (a.kind != NUM_error)
+    f->code = "MT0247",
+    f->why = arena_printf(f->arena, "'%s' does not take %s", op, number_text(f->arena, a));
   return no_number();
 }
 
@@ -75,9 +80,10 @@ Number fold_binary(Fold *f, Str op, Number a, Number b) {
 
 typedef double Function(double x);
 static double inverse_root(double x) { return 1 / sqrt(x); }
-static const struct { const char *name; Function *f; } functions[] = {
-  {"exp", exp}, {"log", log}, {"sqrt", sqrt}, {"rsqrt", inverse_root}, {"tanh", tanh}, {"sin", sin}, {"cos", cos}, {"erf", erf}, {"abs", fabs},
-  {"floor", floor}, {"ceil", ceil}};
+static const struct { const char *name; Function *f;
+} functions[] = {{"exp", exp},   {"log", log},     {"sqrt", sqrt}, {"rsqrt", inverse_root},
+                 {"tanh", tanh}, {"sin", sin},     {"cos", cos},   {"erf", erf},
+                 {"abs", fabs},  {"floor", floor}, {"ceil", ceil}};
 
 bool fold_call(Fold *f, Str fn, const Number *arg, uint32_t n, Number *out) {
   bool is_select = !strcmp(fn, "select"), is_max = !strcmp(fn, "max"), pair = is_max || !strcmp(fn, "min");
@@ -90,7 +96,8 @@ bool fold_call(Fold *f, Str fn, const Number *arg, uint32_t n, Number *out) {
   for (uint32_t i = 0; i < n; i++)
     if (arg[i].kind == NUM_error) return true;
   if (n != want) {
-    f->code = "MT0241", f->why = arena_printf(f->arena, "%s takes %u argument%s, got %u", fn, want, want == 1 ? "" : "s", n);
+    f->code = "MT0241",
+    f->why = arena_printf(f->arena, "%s takes %u argument%s, got %u", fn, want, want == 1 ? "" : "s", n);
     return true;
   }
   for (uint32_t i = 0; i < (is_select ? 1 : n); i++)
@@ -106,7 +113,7 @@ void word_suggest(Diag *d, const char *word, const Str *words, size_t n) {
   if (near) diag_note(d, "did you mean '%s'?", near);
 }
 
-// ---- numbers of items and settings --------------------------------------------------------------------------------------
+// ---- numbers of items and settings ------------------------------------------------------------------------
 static Number report(Program *p, Span at, const Fold *f, Number n) {
   if (f->why) diag_error(p->diag, at, f->code, "%s", f->why);
   return n;
@@ -117,9 +124,11 @@ static Number name_value(Program *p, const Scope *scope, const Ast *e) {
   if (i) return config_value(p, &scope->config.at[*i]);
   const Number *known = number_predefined(e->text);
   if (known && known->kind == NUM_number) return *known;
-  if (known) return diag_error(p->diag, e->span, "MT0221", "'%s' is known in bodies only", e->text), no_number();
+  if (known)
+    return diag_error(p->diag, e->span, "MT0221", "'%s' is known in bodies only", e->text), no_number();
   diag_error(p->diag, e->span, "MT0221", "no value '%s' here", e->text);
-  if (map_get(&p->dim_item, key_of(e->text))) diag_note(p->diag, "%s is a dim; its length is extent(%s)", e->text, e->text);
+  if (map_get(&p->dim_item, key_of(e->text)))
+    diag_note(p->diag, "%s is a dim; its length is extent(%s)", e->text, e->text);
   VEC(Str) names = {0};
   for (uint32_t k = 0; k < scope->config.n; k++) vec_push(p->arena, &names, scope->config.at[k].name);
   word_suggest(p->diag, e->text, names.at, names.n);
@@ -131,8 +140,12 @@ static Number extent_value(Program *p, const Ast *args) {
   for (uint32_t i = 0; i < args->n; i++) {
     const Ast *a = args->kid[i]->kind == N_arg ? args->kid[i]->kid[0] : args->kid[i];
     if (a->kind == N_none) return no_number();
-    if (a->kind != N_name) return diag_error(p->diag, a->span, "MT0220", "extent takes the names of dims"), no_number();
-    if (!p->dims_known) return diag_error(p->diag, a->span, "MT0220", "extents are not known here: dims are worked out after config and settings"), no_number();
+    if (a->kind != N_name)
+      return diag_error(p->diag, a->span, "MT0220", "extent takes the names of dims"), no_number();
+    if (!p->dims_known)
+      return diag_error(p->diag, a->span, "MT0220",
+                        "extents are not known here: dims are worked out after config and settings"),
+             no_number();
     uint32_t errors = p->diag->errors;
     DimId d = dim_value(p, a->text);
     if (!d && p->diag->errors == errors) {

@@ -16,7 +16,8 @@ static Status read_input(Arena *a, char **text, size_t *n) {          // standar
   for (ssize_t k; (k = read(0, few, sizeof few)) != 0;) {
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) return fail(EXIT_IO, "standard input: %s", strerror(errno));
-    if (t.n + (size_t)k > TEXT_LIMIT) return fail(EXIT_INPUT, "standard input: more than %d bytes", TEXT_LIMIT);
+    if (t.n + (size_t)k > TEXT_LIMIT)
+      return fail(EXIT_INPUT, "standard input: more than %d bytes", TEXT_LIMIT);
     text_add(&t, few, (size_t)k);
   }
   return *text = t.s, *n = t.n, 0;
@@ -47,10 +48,13 @@ static const char *unreadable(const char *path) {
 static void load_import(Sema *s, const char *importer, const Ast *import, int depth) {
   Program *p = s->p;
   const char *slash = strrchr(importer, '/');
-  const char *path = *import->text == '/' || !slash ? import->text : arena_printf(p->arena, "%.*s/%s", (int)(slash - importer), importer, import->text);
+  const char *path = *import->text == '/' || !slash
+                       ? import->text
+                       : arena_printf(p->arena, "%.*s/%s", (int)(slash - importer), importer, import->text);
   const char *why = !*import->text ? "the name is empty" : unreadable(path);
   if (depth >= IMPORT_DEPTH) ERR(import->span, "MT0340", "imports nest deeper than %d", IMPORT_DEPTH);
-  else if (p->diag->source.n >= UINT16_MAX / 2) ERR(import->span, "MT0340", "more than %d files", UINT16_MAX / 2);
+  else if (p->diag->source.n >= UINT16_MAX / 2)
+    ERR(import->span, "MT0340", "more than %d files", UINT16_MAX / 2);
   else if (why) ERR(import->span, "MT0341", "'%s' cannot be imported: %s", path, why);
   else load(s, path, depth + 1);
 }

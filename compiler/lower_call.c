@@ -1,9 +1,9 @@
-// lower_call.c -- calls of fns and blocks: arguments against patterns, instantiation, results; composites stay one node
-// with the body beside it.
+// lower_call.c -- calls of fns and blocks: arguments against patterns, instantiation, results; composites
+// stay one node with the body beside it.
 #include "compiler/lower.h"
 #include <string.h>
 
-enum { HEIGHT_LIMIT = 4000 };                // of the bodies that call each other, together: the stack is bounded
+enum { HEIGHT_LIMIT = 4000 };  // of the bodies that call each other, together: the stack is bounded
 
 static bool in_set(const DimId *set, uint32_t n, DimId d) {
   for (uint32_t i = 0; i < n; i++)
@@ -11,7 +11,7 @@ static bool in_set(const DimId *set, uint32_t n, DimId d) {
   return false;
 }
 
-// ---- headers as text ----------------------------------------------------------------------------------------------
+// ---- headers as text --------------------------------------------------------------------------------------
 // "i32[*, seq, embed?]": a pattern with the dims that its dim parameters stand for here.
 static const char *pattern_show(const Lower *l, const Ast *t) {
   Text s;
@@ -21,7 +21,11 @@ static const char *pattern_show(const Lower *l, const Ast *t) {
     const Ast *d = t->kid[0]->kid[i];
     DimBind b;
     bool star = d->kind == N_star;
-    text_printf(&s, "%s%s%s", i ? ", " : "", star ? "*" : dim_find_here(l, d->text, &b) ? dims_show(l, b.dim, b.n) : d->text, d->kind == N_maybe ? "?" : "");
+    text_printf(&s, "%s%s%s", i ? ", " : "",
+                star                            ? "*"
+                : dim_find_here(l, d->text, &b) ? dims_show(l, b.dim, b.n)
+                                                : d->text,
+                d->kind == N_maybe ? "?" : "");
   }
   text_puts(&s, "]");
   return s.s;
@@ -36,12 +40,13 @@ static const char *form_of(const Lower *l, const Def *def) {
   for (uint32_t i = 0; i < dims->n; i++) text_printf(&s, "%s%s", i ? ", " : "[", dims->kid[i]->text);
   text_puts(&s, dims->n ? "](" : "(");
   for (uint32_t i = 0; i < formals->n; i++)
-    text_printf(&s, "%s%s%s", i ? ", " : "", formals->kid[i]->text, formals->kid[i]->kid[1]->kind == N_none ? "" : " = …");
+    text_printf(&s, "%s%s%s", i ? ", " : "", formals->kid[i]->text,
+                formals->kid[i]->kid[1]->kind == N_none ? "" : " = …");
   text_puts(&s, def->ast->kind == N_block ? ") as name" : ")");
   return s.s;
 }
 
-// ---- patterns -----------------------------------------------------------------------------------------------------
+// ---- patterns ---------------------------------------------------------------------------------------------
 typedef struct {                             // a type of a header, with the dims of l->frame
   const Ast *type;
   DimId must[MAX_DIMS], may[MAX_DIMS], own[64];    // own: all that the function's dim parameters stand for
@@ -55,10 +60,12 @@ static bool pattern_dim(Lower *l, Pattern *p, const Ast *d) {
   for (uint32_t k = 0; k < b.n; k++) {
     if (in_set(p->must, p->nmust, b.dim[k]) || in_set(p->may, p->nmay, b.dim[k])) {
       lower_error(l, d->span, "MT0214", "%s occurs twice", dim_word(l, b.dim[k]));
-      lower_note(l, "declare a role, a second dim of the same extent: dim k%s = %s", dim_word(l, b.dim[k]), dim_word(l, b.dim[k]));
+      lower_note(l, "declare a role, a second dim of the same extent: dim k%s = %s", dim_word(l, b.dim[k]),
+                 dim_word(l, b.dim[k]));
       return false;
     }
-    if (p->nmust + p->nmay == MAX_DIMS) return lower_error(l, d->span, "MT0215", "more than %d dims", MAX_DIMS), false;
+    if (p->nmust + p->nmay == MAX_DIMS)
+      return lower_error(l, d->span, "MT0215", "more than %d dims", MAX_DIMS);
     if (d->kind == N_maybe) p->may[p->nmay++] = b.dim[k];
     else p->must[p->nmust++] = b.dim[k];
   }
@@ -81,13 +88,15 @@ static bool pattern_read(Lower *l, Pattern *p, const Ast *type) {
   return true;
 }
 
-static DimId pattern_lacks(const Pattern *p, const Type *have) {      // a dim of the pattern that the value lacks, or 0
+static DimId pattern_lacks(const Pattern *p,
+                           const Type *have) {  // a dim of the pattern that the value lacks, or 0
   for (uint32_t i = 0; i < p->nmust; i++)
     if (type_pos(have, p->must[i]) < 0) return p->must[i];
   return 0;
 }
 
-static DimId pattern_extra(const Pattern *p, const Type *have) {      // a dim of the value that the pattern does not allow
+static DimId pattern_extra(const Pattern *p,
+                           const Type *have) {  // a dim of the value that the pattern does not allow
   for (int i = 0; i < have->ndim; i++) {
     DimId d = have->dim[i];
     if (in_set(p->must, p->nmust, d) || in_set(p->may, p->nmay, d)) continue;
@@ -99,11 +108,13 @@ static DimId pattern_extra(const Pattern *p, const Type *have) {      // a dim o
 static bool pattern_dtype(const Pattern *p, const Type *have) {
   DType t = dtype_find(p->type->text);
   if (dtype_is_float(t)) return type_is_float(have);
-  return t == have->dtype || (dtype_is_int(t) && dtype_is_int(have->dtype) && dtype_wider(t, have->dtype) == t);
+  return t == have->dtype ||
+         (dtype_is_int(t) && dtype_is_int(have->dtype) && dtype_wider(t, have->dtype) == t);
 }
 
 // What to write where an argument has other dims than the pattern.
-static void argument_hint(Lower *l, const Pattern *p, const Def *def, Val v, DimId lacks, DimId extra, const char *words) {
+static void argument_hint(Lower *l, const Pattern *p, const Def *def, Val v, DimId lacks, DimId extra,
+                          const char *words) {
   const Type *have = val_shape(l, v);
   for (int i = 0; i < have->ndim && lacks; i++) {
     const Dim *d = dim_of(l->m, have->dim[i]), *want = dim_of(l->m, lacks);
@@ -112,7 +123,9 @@ static void argument_hint(Lower *l, const Pattern *p, const Def *def, Val v, Dim
     return;
   }
   if (lacks || !extra) return;
-  if (p->star) lower_note(l, "%s works along %s, so it may not be one of the other dims: rename it first", def->name, dim_word(l, extra));
+  if (p->star)
+    lower_note(l, "%s works along %s, so it may not be one of the other dims: rename it first", def->name,
+               dim_word(l, extra));
   else lower_note(l, "[*, …] in the header of %s would allow other dims", def->name);
 }
 
@@ -135,13 +148,21 @@ static bool argument_ok(Lower *l, Val v, const Ast *type, const char *formal, co
   bool dtype = pattern_dtype(&p, have);
   if (!lacks && !extra && dtype) return true;
   const char *words = a ? expr_words(l, a->ast) : formal;
-  l->frame = callee->up;                                               // an argument's mistake is the caller's
-  if (lacks) lower_error(l, place, "MT0206", "%s wants %s: %s, got %s, which lacks %s", def->name, formal, want, val_show(l, v), dim_word(l, lacks));
-  else if (extra) lower_error(l, place, "MT0207", "%s wants %s: %s, got %s, which also has %s", def->name, formal, want, val_show(l, v), dim_word(l, extra));
-  else lower_error(l, place, "MT0217", "%s wants %s: %s%s, got %s", def->name, formal, dtype_is_float(dtype_find(type->text)) && !strcmp(type->text, "float") ? "float" : "", want, val_show(l, v));
+  l->frame = callee->up;  // an argument's mistake is the caller's
+  if (lacks)
+    lower_error(l, place, "MT0206", "%s wants %s: %s, got %s, which lacks %s", def->name, formal, want,
+                val_show(l, v), dim_word(l, lacks));
+  else if (extra)
+    lower_error(l, place, "MT0207", "%s wants %s: %s, got %s, which also has %s", def->name, formal, want,
+                val_show(l, v), dim_word(l, extra));
+  else
+    lower_error(l, place, "MT0217", "%s wants %s: %s%s, got %s", def->name, formal,
+                dtype_is_float(dtype_find(type->text)) && !strcmp(type->text, "float") ? "float" : "", want,
+                val_show(l, v));
   if (lacks || extra) argument_hint(l, &p, def, v, lacks, extra, words);
   else if (dtype_is_float(dtype_find(type->text))) lower_note(l, "write float(%s)", words);
-  else if (have->dtype != DT_bool || dtype_find(type->text) != DT_bool) lower_note(l, "write %s(%s)", type->text, words);
+  else if (have->dtype != DT_bool || dtype_find(type->text) != DT_bool)
+    lower_note(l, "write %s(%s)", type->text, words);
   l->frame = callee;
   return false;
 }
@@ -154,13 +175,17 @@ static bool result_ok(Lower *l, Val v, const Ast *type, Span place) {
   const char *want = pattern_show(l, type);
   if (!v.tensor) {
     if (number_fits(v.number, dtype_find(type->text))) return true;
-    lower_error(l, place, "MT0217", "%s promises %s%s, returns %s", def->name, strcmp(type->text, "float") ? "" : "float", want, val_show(l, v));
+    lower_error(l, place, "MT0217", "%s promises %s%s, returns %s", def->name,
+                strcmp(type->text, "float") ? "" : "float", want, val_show(l, v));
     lower_note_at(l, type->span, "the header");
     return false;
   }
   const Type *have = val_shape(l, v);
-  if (pattern_lacks(&p, have) || pattern_extra(&p, have)) lower_error(l, place, "MT0208", "%s promises %s, returns %s", def->name, want, val_show(l, v));
-  else if (!pattern_dtype(&p, have)) lower_error(l, place, "MT0217", "%s promises %s%s, returns %s", def->name, strcmp(type->text, "float") ? "" : "float", want, val_show(l, v));
+  if (pattern_lacks(&p, have) || pattern_extra(&p, have))
+    lower_error(l, place, "MT0208", "%s promises %s, returns %s", def->name, want, val_show(l, v));
+  else if (!pattern_dtype(&p, have))
+    lower_error(l, place, "MT0217", "%s promises %s%s, returns %s", def->name,
+                strcmp(type->text, "float") ? "" : "float", want, val_show(l, v));
   else return true;
   lower_note_at(l, type->span, "the header");
   return false;
@@ -178,7 +203,7 @@ static Val convert_float(Lower *l, Val v, const Ast *t, DType flt, bool widen_on
   return to_dtype(l, v, want, at);
 }
 
-// ---- composites ---------------------------------------------------------------------------------------------------
+// ---- composites -------------------------------------------------------------------------------------------
 typedef struct { Str name; Val val; const Ast *type; } Bound;          // a formal; type 0: a number
 
 static bool is_composite(const Lower *l, const Def *def, const Frame *f, const Bound *bound, uint32_t n) {
@@ -191,17 +216,21 @@ static bool is_composite(const Lower *l, const Def *def, const Frame *f, const B
   return true;
 }
 
-// Random numbers belong to the instance: it has a body of its own, which gets the step and the sample as its last arguments.
+// Random numbers belong to the instance: it has a body of its own, which gets the step and the sample as its
+// last arguments.
 static bool draws(const Lower *l, const Bound *bound, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    if (l->training && !strcmp(bound[i].name, "dropout") && !bound[i].val.tensor && bound[i].val.number.num > 0) return true;
+    if (l->training && !strcmp(bound[i].name, "dropout") && !bound[i].val.tensor &&
+        bound[i].val.number.num > 0)
+      return true;
   return false;
 }
 
 static uint64_t signature(const Lower *l, const Frame *f, const Bound *bound, uint32_t n, const Attr *at) {
   uint64_t h = hash_mix(key_of(f->def), hash_bytes(at->dims, at->ndims * sizeof *at->dims, f->flt));
   for (uint32_t i = 0; i < n; i++)
-    h = hash_mix(h, bound[i].val.tensor ? l->fn->val.at[bound[i].val.v].type : hash_bytes(&bound[i].val.number.num, sizeof(double), 7));
+    h = hash_mix(h, bound[i].val.tensor ? l->fn->val.at[bound[i].val.v].type
+                                        : hash_bytes(&bound[i].val.number.num, sizeof(double), 7));
   return h;
 }
 
@@ -228,7 +257,8 @@ static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const At
   l->step = l->sample = 0;
   if (own) {
     TypeId i64 = type_make(l->m, DT_i64, 0, 0);
-    l->step = ir_arg(body, i64, intern(l->p->in, "step")), l->sample = ir_arg(body, i64, intern(l->p->in, "sample"));
+    l->step = ir_arg(body, i64, intern(l->p->in, "step")),
+    l->sample = ir_arg(body, i64, intern(l->p->in, "sample"));
   } else f->path = "";
   f->why = intern_printf(l->p->in, "prelude: %s", def->name);
   l->fn = body, l->layer = 0;
@@ -254,7 +284,8 @@ static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at
   }
   attr.args = args;
   Op op = op_find(f->def->name);
-  if (op == OP_dispatch || op == OP_combine) l->m->dim.at[attr.dims[3]].ragged = true; // places: as many as tokens came
+  if (op == OP_dispatch || op == OP_combine)
+    l->m->dim.at[attr.dims[3]].ragged = true;  // places: as many as tokens came
   FnId body = body_of(l, f, bound, n, &attr);
   if (!body) return val_error();
   const Fn *fn = l->m->fn.at[body];
@@ -267,7 +298,7 @@ static Val composite(Lower *l, Frame *f, const Bound *bound, uint32_t n, Span at
   return val_tensor(l, ir_add_typed(&b, op, in, nin, attr, &type, 1, body), at);
 }
 
-// ---- binding ------------------------------------------------------------------------------------------------------
+// ---- binding ----------------------------------------------------------------------------------------------
 static const Def *def_find(const Lower *l, Str name) {
   for (const Scope *s = l->frame->scope; s; s = s->up) {
     const uint64_t *at = map_get(&s->def_by_name, key_of(name));
@@ -284,9 +315,12 @@ static void fail_call(Lower *l, const Def *def, Vals *out) {
 static bool bind_dims(Lower *l, Frame *f, const Ast *e) {              // evaluated in the caller
   const Ast *params = f->def->ast->kid[0], *given = e->kid[0];
   if (params->n != given->n || e->kid[1]->n) {
-    if (e->kid[1]->n) lower_error(l, name_span(e), "MT0240", "%s takes no '->' in its brackets", f->def->name);
+    if (e->kid[1]->n)
+      lower_error(l, name_span(e), "MT0240", "%s takes no '->' in its brackets", f->def->name);
     else if (!params->n) lower_error(l, name_span(e), "MT0240", "%s takes no dims in brackets", f->def->name);
-    else lower_error(l, name_span(e), "MT0240", "%s takes %u dim%s, got %s", f->def->name, params->n, params->n == 1 ? "" : "s", given->n ? arena_printf(l->a, "%u", given->n) : "none");
+    else
+      lower_error(l, name_span(e), "MT0240", "%s takes %u dim%s, got %s", f->def->name, params->n,
+                  params->n == 1 ? "" : "s", given->n ? arena_printf(l->a, "%u", given->n) : "none");
     lower_note(l, "write %s", form_of(l, f->def));
     return false;
   }
@@ -327,7 +361,9 @@ static const Arg *given_for(Lower *l, Given *g, const Def *def, const Ast *forma
   if (g->pos < g->n) a = &g->arg[g->pos], g->used[g->pos++] = true;
   const uint64_t *k = g->label.arena ? map_get(&g->label, key_of(formal->text)) : 0;
   if (!k) return a;
-  if (a) lower_error(l, g->arg[*k].at, "MT0242", "'%s' of %s is given twice", formal->text, def->name), *ok = false;
+  if (a)
+    lower_error(l, g->arg[*k].at, "MT0242", "'%s' of %s is given twice", formal->text, def->name),
+      *ok = false;
   return g->used[*k] = true, &g->arg[*k];
 }
 
@@ -358,7 +394,8 @@ static void surplus(Lower *l, const Def *def, const Arg *a) {
   lower_note(l, "write %s", form_of(l, def));
 }
 
-// Formals from arguments: positional first, then by label; a default sees the callee's dims and the formals before it.
+// Formals from arguments: positional first, then by label; a default sees the callee's dims and the formals
+// before it.
 static bool bind_args(Lower *l, Frame *f, const Ast *e, const Arg *arg, uint32_t nargs, Bound *bound) {
   const Ast *formals = f->def->ast->kid[1];
   Given given = given_of(l, arg, nargs);
@@ -379,7 +416,8 @@ static bool bind_args(Lower *l, Frame *f, const Ast *e, const Arg *arg, uint32_t
     else if (type) ok &= argument_ok(l, v, type, fm->text, a, place);
     else if (v.tensor) {
       l->frame = caller;
-      lower_error(l, place, "MT0245", "'%s' of %s is a number, got %s", fm->text, f->def->name, val_show(l, v));
+      lower_error(l, place, "MT0245", "'%s' of %s is a number, got %s", fm->text, f->def->name,
+                  val_show(l, v));
       lower_note(l, "write %s", form_of(l, f->def));
       ok = false;
     }
@@ -394,8 +432,9 @@ static bool bind_args(Lower *l, Frame *f, const Ast *e, const Arg *arg, uint32_t
   return ok;
 }
 
-// ---- results ------------------------------------------------------------------------------------------------------
-static Span result_span(const Frame *f, uint32_t i, uint32_t n) {     // of the i-th of n values that were returned
+// ---- results ----------------------------------------------------------------------------------------------
+static Span result_span(const Frame *f, uint32_t i,
+                        uint32_t n) {  // of the i-th of n values that were returned
   const Ast *r = f->returned;
   if (!r) return f->def->ast->span;
   return r->kid[0]->n == n ? r->kid[0]->kid[i]->span : r->span;
@@ -405,7 +444,8 @@ static bool local_escapes(Lower *l, const Frame *f, Val v, Span place) {
   const Type *have = val_shape(l, v);
   for (int k = 0; k < have->ndim; k++) {
     if (!in_set(f->local.at, f->local.n, have->dim[k])) continue;
-    lower_error(l, place, "MT0209", "the result is %s, and '%s' exists only inside %s", val_show(l, v), dim_word(l, have->dim[k]), f->def->name);
+    lower_error(l, place, "MT0209", "the result is %s, and '%s' exists only inside %s", val_show(l, v),
+                dim_word(l, have->dim[k]), f->def->name);
     lower_note(l, "merge or reduce it, or make it a dim parameter of %s", f->def->name);
     return true;
   }
@@ -417,8 +457,8 @@ static bool results(Lower *l, Frame *f, Vals *got, Vals *out) {        // in the
   for (uint32_t i = 0; i < got->n; i++)
     if (val_is_error(got->at[i])) return false;
   if (got->n != types->n) {
-    lower_error(l, result_span(f, 0, 0), "MT0246", "%s promises %u value%s, returns %u", f->def->name, types->n, types->n == 1 ? "" : "s", got->n);
-    return false;
+    return lower_error(l, result_span(f, 0, 0), "MT0246", "%s promises %u value%s, returns %u", f->def->name,
+                       types->n, types->n == 1 ? "" : "s", got->n);
   }
   for (uint32_t i = 0; i < got->n; i++) {
     Val v = got->at[i];
@@ -434,8 +474,9 @@ static bool results(Lower *l, Frame *f, Vals *got, Vals *out) {        // in the
   return true;
 }
 
-// ---- calls --------------------------------------------------------------------------------------------------------
-static Str call_path(Lower *l, const Frame *caller, const Ast *e) {    // the caller's path, then the call's `as`; 0: an error
+// ---- calls ------------------------------------------------------------------------------------------------
+static Str call_path(Lower *l, const Frame *caller,
+                     const Ast *e) {  // the caller's path, then the call's `as`; 0: an error
   const Ast *as = e->kid[3];
   if (as->kind != N_as) return caller->path;
   Str word = path_fill(l, as, as->text);
@@ -448,11 +489,12 @@ static bool nests(Lower *l, const Def *def, const Ast *e) {
     const char *chain = def->name;
     uint32_t n = 0;
     for (const Frame *g = l->frame;; g = g->up) {
-      if (++n <= 6 || g == f) chain = arena_printf(l->a, "%s → %s", n <= 6 ? g->def->name : arena_printf(l->a, "%s → …", g->def->name), chain);
+      if (++n <= 6 || g == f)
+        chain = arena_printf(l->a, "%s → %s",
+                             n <= 6 ? g->def->name : arena_printf(l->a, "%s → …", g->def->name), chain);
       if (g == f) break;
     }
-    lower_error(l, name_span(e), "MT0227", "%s calls itself: %s", def->name, chain);
-    return false;
+    return lower_error(l, name_span(e), "MT0227", "%s calls itself: %s", def->name, chain);
   }
   if (l->frame->depth + def->ast->height <= HEIGHT_LIMIT) return true;
   lower_error(l, name_span(e), "MT0229", "calls nest too deeply");
@@ -469,18 +511,28 @@ static bool run_body(Lower *l, Frame *f, const Ast *e, const Bound *bound, Vals 
     vec_push(l->a, got, v);
     return true;
   }
-  if (def->scope == &l->p->prelude && f->up->scope != def->scope) f->why = intern_printf(l->p->in, "prelude: %s", def->name);
+  if (def->scope == &l->p->prelude && f->up->scope != def->scope)
+    f->why = intern_printf(l->p->in, "prelude: %s", def->name);
   if (stmts_run(l, def->ast->kid[3], got)) return true;
-  if (!l->stop && l->p->diag->errors == errors) lower_error(l, def->ast->span, "MT0251", "%s does not return on this path", def->name);
+  if (!l->stop && l->p->diag->errors == errors)
+    lower_error(l, def->ast->span, "MT0251", "%s does not return on this path", def->name);
   return false;
 }
 
 static bool instantiate(Lower *l, const Def *def, const Ast *e, const Arg *arg, uint32_t nargs, Vals *out) {
   Frame *caller = l->frame, *f = NEW(l->a, Frame);
-  if (def->ast->kind == N_model) return lower_error(l, name_span(e), "MT0222", "%s is a model and cannot be called", def->name), false;
+  if (def->ast->kind == N_model)
+    return lower_error(l, name_span(e), "MT0222", "%s is a model and cannot be called", def->name);
   if (def->ast->kind == N_fn && e->kid[3]->kind == N_as)
-    return lower_error(l, e->kid[3]->span, "MT0243", "%s is a fn and has no parameters; remove 'as %s'", def->name, e->kid[3]->text), false;
-  *f = (Frame){.up = caller, .def = def, .call = e, .scope = def->scope, .path = call_path(l, caller, e), .why = caller->why, .depth = caller->depth + def->ast->height};
+    return lower_error(l, e->kid[3]->span, "MT0243", "%s is a fn and has no parameters; remove 'as %s'",
+                       def->name, e->kid[3]->text);
+  *f = (Frame){.up = caller,
+               .def = def,
+               .call = e,
+               .scope = def->scope,
+               .path = call_path(l, caller, e),
+               .why = caller->why,
+               .depth = caller->depth + def->ast->height};
   if (!f->path) return false;
   f->flt = def->keep != DT_none ? dtype_wider(caller->flt, def->keep) : caller->flt;
   map_init(&f->dim_by_name, l->a), map_init(&f->val_by_name, l->a), map_init(&f->ended, l->a);
@@ -497,13 +549,28 @@ static bool instantiate(Lower *l, const Def *def, const Ast *e, const Arg *arg, 
 
 // What others call it.
 static const char *foreign(Str name) {
-  static const struct { const char *names, *here; } table[] = {
-    {" where masked_fill if_else ", "select(condition, a, b)"}, {" matmul mm bmm dot ", "a @ b"}, {" einsum tensordot ", "a @[d, e] b"},
-    {" transpose permute contiguous swapaxes ", "nothing: the order of dims is no part of a type"}, {" reshape view flatten unflatten rearrange ", "split[d -> a, b](x) or merge[a, b -> d](x)"},
-    {" unsqueeze broadcast repeat_interleave tile ", "expand[d](x)"}, {" squeeze ", "sum[d](x)"}, {" arange iota range ", "index(d)"}, {" pow ", "x ^ y"},
-    {" cat concat concatenate ", "stack[d](x, y)"}, {" chunk ", "unstack[d](x)"}, {" size shape len dim numel ", "extent(d)"}, {" roll ", "shift[d](x, by)"},
-    {" layer_norm ", "layernorm[d](x, g, b)"}, {" rms_norm ", "rmsnorm[d](x, g)"}, {" rand uniform ", "random(x)"}, {" stop_gradient no_grad ", "detach(x)"},
-    {" take embedding index_select ", "gather[d](x, i)"}, {" clamp clip ", "min(max(x, lo), hi)"}, {" square ", "x ^ 2"}, {" argmax ", "topk[d](x, 1)"}};
+  static const struct { const char *names, *here;
+  } table[] = {{" where masked_fill if_else ", "select(condition, a, b)"},
+               {" matmul mm bmm dot ", "a @ b"},
+               {" einsum tensordot ", "a @[d, e] b"},
+               {" transpose permute contiguous swapaxes ", "nothing: the order of dims is no part of a type"},
+               {" reshape view flatten unflatten rearrange ", "split[d -> a, b](x) or merge[a, b -> d](x)"},
+               {" unsqueeze broadcast repeat_interleave tile ", "expand[d](x)"},
+               {" squeeze ", "sum[d](x)"},
+               {" arange iota range ", "index(d)"},
+               {" pow ", "x ^ y"},
+               {" cat concat concatenate ", "stack[d](x, y)"},
+               {" chunk ", "unstack[d](x)"},
+               {" size shape len dim numel ", "extent(d)"},
+               {" roll ", "shift[d](x, by)"},
+               {" layer_norm ", "layernorm[d](x, g, b)"},
+               {" rms_norm ", "rmsnorm[d](x, g)"},
+               {" rand uniform ", "random(x)"},
+               {" stop_gradient no_grad ", "detach(x)"},
+               {" take embedding index_select ", "gather[d](x, i)"},
+               {" clamp clip ", "min(max(x, lo), hi)"},
+               {" square ", "x ^ 2"},
+               {" argmax ", "topk[d](x, 1)"}};
   if (strlen(name) > 20) return 0;
   char word[24];
   snprintf(word, sizeof word, " %s ", name);
@@ -537,12 +604,14 @@ void call_eval(Lower *l, const Ast *e, Vals *out) {
   for (uint32_t i = 0; i < args->n; i++) {
     const Ast *x = args->kid[i];
     bool plain = x->kind == N_arg;                                     // else something with an error
-    arg[i] = (Arg){plain ? x->text : "", plain ? x->kid[0] : x, x->span, dims_only || !plain ? val_error() : expr_eval(l, x->kid[0])};
+    arg[i] = (Arg){plain ? x->text : "", plain ? x->kid[0] : x, x->span,
+                   dims_only || !plain ? val_error() : expr_eval(l, x->kid[0])};
   }
   if (def) {
     if (!instantiate(l, def, e, arg, args->n, out)) fail_call(l, def, out);
   } else if (e->kid[3]->kind == N_as) {
-    lower_error(l, e->kid[3]->span, "MT0243", "%s has no parameters; remove 'as %s'", e->text, e->kid[3]->text);
+    lower_error(l, e->kid[3]->span, "MT0243", "%s has no parameters; remove 'as %s'", e->text,
+                e->kid[3]->text);
     vec_push(l->a, out, val_error());
   } else if (!prim_eval(l, e, arg, args->n, out) && out->n == before)
     vec_push(l->a, out, val_error());

@@ -1,9 +1,10 @@
-// lower_expr.c -- expressions: operands aligned by dim name, dtypes made equal, products, what is known folded.
+// lower_expr.c -- expressions: operands aligned by dim name, dtypes made equal, products, what is known
+// folded.
 #include "compiler/lower.h"
 #include <math.h>
 #include <string.h>
 
-// ---- dtypes -------------------------------------------------------------------------------------------------------
+// ---- dtypes -----------------------------------------------------------------------------------------------
 static int rank_of(DType t) {                // f16 and bf16 below the compute dtype, that below f32, f64
   switch (t) {
   case DT_bool: return 0;
@@ -36,14 +37,15 @@ Val to_dtype(Lower *l, Val v, DType dtype, Span at) {
   return val_tensor(l, ir_cast(&b, v.v, dtype), at);
 }
 
-// ---- alignment ----------------------------------------------------------------------------------------------------
-static DimId missing(const Type *small, const Type *big) {             // the first dim of small that big lacks, or 0
+// ---- alignment --------------------------------------------------------------------------------------------
+static DimId missing(const Type *small, const Type *big) {  // the first dim of small that big lacks, or 0
   for (int i = 0; i < small->ndim; i++)
     if (type_pos(big, small->dim[i]) < 0) return small->dim[i];
   return 0;
 }
 
-// rename or slice would make dim d of value `eb` fit: a dim of big that small lacks, of the same extent or a smaller one
+// rename or slice would make dim d of value `eb` fit: a dim of big that small lacks, of the same extent or a
+// smaller one
 static void suggest_fit(Lower *l, const Type *big, const Type *small, DimId d, const Ast *eb) {
   const Dim *want = dim_of(l->m, d);
   for (int i = 0; i < big->ndim; i++) {
@@ -55,7 +57,8 @@ static void suggest_fit(Lower *l, const Type *big, const Type *small, DimId d, c
   }
 }
 
-static const char *expanded(const Lower *l, const Type *t, const Type *other, const Ast *e) {  // "expand[seq](valid)"
+static const char *expanded(const Lower *l, const Type *t, const Type *other,
+                            const Ast *e) {  // "expand[seq](valid)"
   DimId lacks[MAX_DIMS];
   uint32_t n = 0;
   for (int i = 0; i < other->ndim; i++)
@@ -93,10 +96,11 @@ static bool fits(Lower *l, Span at, const Val *in, const Ast *const *as, uint32_
   return true;
 }
 
-// ---- operators ----------------------------------------------------------------------------------------------------
-static const struct { const char *word; Op op; } operators[] = {
-  {"+", OP_add}, {"-", OP_sub}, {"*", OP_mul}, {"/", OP_div}, {"%", OP_mod}, {"^", OP_pow}, {"==", OP_eq}, {"!=", OP_ne},
-  {"<", OP_lt}, {"<=", OP_le}, {">", OP_gt}, {">=", OP_ge}, {"and", OP_and}, {"or", OP_or}, {"not", OP_not}, {"-", OP_neg}};
+// ---- operators --------------------------------------------------------------------------------------------
+static const struct { const char *word; Op op;
+} operators[] = {{"+", OP_add},   {"-", OP_sub}, {"*", OP_mul},   {"/", OP_div}, {"%", OP_mod}, {"^", OP_pow},
+                 {"==", OP_eq},   {"!=", OP_ne}, {"<", OP_lt},    {"<=", OP_le}, {">", OP_gt},  {">=", OP_ge},
+                 {"and", OP_and}, {"or", OP_or}, {"not", OP_not}, {"-", OP_neg}};
 
 static Op operator_of(Str s) {
   for (size_t i = 0; i < COUNT(operators); i++)
@@ -110,15 +114,25 @@ static const char *op_word(Op op) {
   return op_info[op].name;
 }
 
-// One elementwise op while its operands are checked; select's condition is operand 0, its values are from 1 on.
-typedef struct { Lower *l; Span at; Op op; const Val *in; const Ast *const *as; uint32_t n, from; DType dtype; } Align;
+// One elementwise op while its operands are checked; select's condition is operand 0, its values are from 1
+// on.
+typedef struct {
+  Lower *l;
+  Span at;
+  Op op;
+  const Val *in;
+  const Ast *const *as;
+  uint32_t n, from;
+  DType dtype;
+} Align;
 
 static bool bool_misuse(const Align *x, uint32_t mask, const char *with) {
   Lower *l = x->l;
   const char *m = expr_words(l, x->as[mask]);
   lower_error(l, x->at, "MT0212", "'%s' on bool%s", op_word(x->op), with);
   lower_types(l, x->in, x->as, x->n);
-  if (x->op == OP_mul && x->n == 2) lower_note(l, "write select(%s, %s, 0)", m, expr_words(l, x->as[1 - mask]));
+  if (x->op == OP_mul && x->n == 2)
+    lower_note(l, "write select(%s, %s, 0)", m, expr_words(l, x->as[1 - mask]));
   else lower_note(l, "write float(%s), i32(%s), or select(%s, …, …)", m, m, m);
   return false;
 }
@@ -131,7 +145,10 @@ static bool tensors_agree(Align *x) {        // finds the dtype of the tensors
     DType t = val_shape(l, x->in[i])->dtype;
     if (first == x->n) { first = i, x->dtype = t; continue; }
     if (dtype_class(t) == dtype_class(x->dtype)) { x->dtype = dtype_wider(x->dtype, t); continue; }
-    if (t == DT_bool || x->dtype == DT_bool) return bool_misuse(x, t == DT_bool ? i : first, t == DT_bool ? arena_printf(l->a, " and %s", dtype_class(x->dtype)) : arena_printf(l->a, " and %s", dtype_class(t)));
+    if (t == DT_bool || x->dtype == DT_bool)
+      return bool_misuse(x, t == DT_bool ? i : first,
+                         t == DT_bool ? arena_printf(l->a, " and %s", dtype_class(x->dtype))
+                                      : arena_printf(l->a, " and %s", dtype_class(t)));
     uint32_t whole = dtype_is_int(t) ? i : first;
     lower_error(l, x->at, "MT0210", "integers and floats do not mix");
     lower_types(l, x->in, x->as, x->n);
@@ -142,9 +159,11 @@ static bool tensors_agree(Align *x) {        // finds the dtype of the tensors
 }
 
 static bool condition_ok(const Align *x) {
-  if (!x->from || (x->in[0].tensor ? val_shape(x->l, x->in[0])->dtype == DT_bool : x->in[0].number.kind == NUM_bool)) return true;
-  lower_error(x->l, x->as[0]->span, "MT0212", "select wants a bool first, got %s", val_show(x->l, x->in[0]));
-  return false;
+  if (!x->from ||
+      (x->in[0].tensor ? val_shape(x->l, x->in[0])->dtype == DT_bool : x->in[0].number.kind == NUM_bool))
+    return true;
+  return lower_error(x->l, x->as[0]->span, "MT0212", "select wants a bool first, got %s",
+                     val_show(x->l, x->in[0]));
 }
 
 // The op takes this dtype.
@@ -155,17 +174,19 @@ static bool dtype_ok(const Align *x) {
   while (t + 1 < x->n && !x->in[t].tensor) t++;
   bool logic = op == OP_and || op == OP_or || op == OP_not, compare = op >= OP_eq && op <= OP_ge;
   if (logic && x->dtype != DT_bool) {
-    lower_error(l, x->at, "MT0212", "'%s' wants bool, got %s", op_word(op), val_show(l, x->in[t]));
-    return false;
+    return lower_error(l, x->at, "MT0212", "'%s' wants bool, got %s", op_word(op), val_show(l, x->in[t]));
   }
   if (compare && x->dtype == DT_bool && op != OP_eq && op != OP_ne) {
-    lower_error(l, x->at, "MT0212", "bools are not ordered: %s is %s", expr_words(l, x->as[t]), val_show(l, x->in[t]));
-    return false;
+    return lower_error(l, x->at, "MT0212", "bools are not ordered: %s is %s", expr_words(l, x->as[t]),
+                       val_show(l, x->in[t]));
   }
-  if (!logic && !compare && op != OP_select && op != OP_detach && x->dtype == DT_bool) return bool_misuse(x, t, "");
+  if (!logic && !compare && op != OP_select && op != OP_detach && x->dtype == DT_bool)
+    return bool_misuse(x, t, "");
   if (op == OP_div && dtype_is_int(x->dtype)) {
-    lower_error(l, x->at, "MT0213", "integers have no '/': %s is %s", expr_words(l, x->as[t]), val_show(l, x->in[t]));
-    lower_note(l, "write float(%s) / …, or floor(float(%s) / …)", expr_words(l, x->as[t]), expr_words(l, x->as[t]));
+    lower_error(l, x->at, "MT0213", "integers have no '/': %s is %s", expr_words(l, x->as[t]),
+                val_show(l, x->in[t]));
+    lower_note(l, "write float(%s) / …, or floor(float(%s) / …)", expr_words(l, x->as[t]),
+               expr_words(l, x->as[t]));
     return false;
   }
   return true;
@@ -179,12 +200,17 @@ static bool numbers_fit(const Align *x) {
     uint32_t t = x->from;                                              // the tensor that it meets
     while (t + 1 < x->n && !x->in[t].tensor) t++;
     const char *words = expr_words(l, x->as[t]);
-    if (n.kind == NUM_string) lower_error(l, x->as[i]->span, "MT0247", "'%s' does not take %s", op_word(x->op), number_text(l->a, n));
+    if (n.kind == NUM_string)
+      lower_error(l, x->as[i]->span, "MT0247", "'%s' does not take %s", op_word(x->op), number_text(l->a, n));
     else if (n.kind == NUM_bool || x->dtype == DT_bool)
-      lower_error(l, x->as[i]->span, "MT0212", "%s does not mix with %s", number_text(l->a, n), x->in[t].tensor ? val_show(l, x->in[t]) : "a bool");
-    else if (n.num == floor(n.num)) lower_error(l, x->as[i]->span, "MT0211", "%s does not fit in %s, and %s is %s", number_text(l->a, n), dtype_name(x->dtype), words, val_show(l, x->in[t]));
+      lower_error(l, x->as[i]->span, "MT0212", "%s does not mix with %s", number_text(l->a, n),
+                  x->in[t].tensor ? val_show(l, x->in[t]) : "a bool");
+    else if (n.num == floor(n.num))
+      lower_error(l, x->as[i]->span, "MT0211", "%s does not fit in %s, and %s is %s", number_text(l->a, n),
+                  dtype_name(x->dtype), words, val_show(l, x->in[t]));
     else {
-      lower_error(l, x->as[i]->span, "MT0211", "%s is not an integer, and %s is %s", number_text(l->a, n), words, val_show(l, x->in[t]));
+      lower_error(l, x->as[i]->span, "MT0211", "%s is not an integer, and %s is %s", number_text(l->a, n),
+                  words, val_show(l, x->in[t]));
       lower_note(l, "write float(%s)", words);
     }
     return false;
@@ -199,7 +225,8 @@ Val elementwise(Lower *l, Span at, Op op, const Val *in, const Ast *const *as, u
     if (val_is_error(in[i])) return val_error();
   Align x = {l, at, op, in, as, n, op == OP_select, DT_none};
   if (!tensors_agree(&x) || !condition_ok(&x)) return val_error();
-  if (x.dtype == DT_none) x.dtype = in[x.from].number.kind == NUM_bool ? DT_bool : l->frame->flt; // select(mask, 1, 0)
+  if (x.dtype == DT_none)
+    x.dtype = in[x.from].number.kind == NUM_bool ? DT_bool : l->frame->flt;  // select(mask, 1, 0)
   if (!dtype_ok(&x) || !numbers_fit(&x) || !fits(l, at, in, as, n)) return val_error();
   ValId id[MOST];
   Val v[MOST];
@@ -213,7 +240,7 @@ Val elementwise(Lower *l, Span at, Op op, const Val *in, const Ast *const *as, u
   return val_tensor(l, ir_add(&b, op, id, n, (Attr){0}), at);
 }
 
-// ---- products -----------------------------------------------------------------------------------------------------
+// ---- products ---------------------------------------------------------------------------------------------
 // The dims that `a @ b` without brackets contracts: the one they share.
 static bool shared_dim(Lower *l, const Ast *e, const Val v[2], DimId *in) {
   const Type *a = val_shape(l, v[0]), *b = val_shape(l, v[1]);
@@ -225,16 +252,19 @@ static bool shared_dim(Lower *l, const Ast *e, const Val v[2], DimId *in) {
   if (n == 1) return *in = shared[0], true;
   const char *left = expr_words(l, as[0]), *right = expr_words(l, as[1]);
   if (n) {
-    lower_error(l, e->span, "MT0203", "%s is ambiguous: the operands share %s", span_words(l->p->diag, l->a, e->span, "'@'"), dims_and(l, shared, n));
+    lower_error(l, e->span, "MT0203", "%s is ambiguous: the operands share %s",
+                span_words(l->p->diag, l->a, e->span, "'@'"), dims_and(l, shared, n));
     lower_types(l, v, as, 2);
-    lower_note(l, "write %s @[%s] %s to contract %s, or rename one of the dims", left, dims_show(l, shared, n), right, n == 2 ? "both" : "all");
+    lower_note(l, "write %s @[%s] %s to contract %s, or rename one of the dims", left,
+               dims_show(l, shared, n), right, n == 2 ? "both" : "all");
   } else {
     lower_error(l, e->span, "MT0204", "nothing to contract: the operands share no dim");
     lower_types(l, v, as, 2);
     for (int i = 0; i < a->ndim * b->ndim; i++) {                     // a dim that only has another name
       const Dim *x = dim_of(l->m, a->dim[i / b->ndim]), *y = dim_of(l->m, b->dim[i % b->ndim]);
       if (x->extent != y->extent || x->sample || y->sample) continue;
-      lower_note(l, "rename[%s -> %s](%s)?", dim_word(l, a->dim[i / b->ndim]), dim_word(l, b->dim[i % b->ndim]), left);
+      lower_note(l, "rename[%s -> %s](%s)?", dim_word(l, a->dim[i / b->ndim]),
+                 dim_word(l, b->dim[i % b->ndim]), left);
       break;
     }
     lower_note(l, "the outer product is %s @[] %s", left, right);
@@ -247,7 +277,8 @@ static bool named_dims(Lower *l, const Ast *e, const Val v[2], DimId *in, uint32
   for (uint32_t i = 0; i < *n; i++)
     for (int k = 0; k < 2; k++) {
       if (type_pos(val_shape(l, v[k]), in[i]) >= 0) continue;
-      lower_error(l, e->kid[2]->span, "MT0204", "%s has no %s to contract", expr_words(l, e->kid[k]), dim_word(l, in[i]));
+      lower_error(l, e->kid[2]->span, "MT0204", "%s has no %s to contract", expr_words(l, e->kid[k]),
+                  dim_word(l, in[i]));
       lower_types(l, v, (const Ast *const *)e->kid, 2);
       return false;
     }
@@ -267,7 +298,8 @@ static Val contract(Lower *l, const Ast *e) {
     }
   for (int i = 0; i < 2; i++)
     if (!type_is_float(val_shape(l, v[i]))) {
-      lower_error(l, as[i]->span, "MT0210", "'@' multiplies floats, %s is %s", expr_words(l, as[i]), val_show(l, v[i]));
+      lower_error(l, as[i]->span, "MT0210", "'@' multiplies floats, %s is %s", expr_words(l, as[i]),
+                  val_show(l, v[i]));
       lower_note(l, "write float(%s)", expr_words(l, as[i]));
       return val_error();
     }
@@ -278,7 +310,8 @@ static Val contract(Lower *l, const Ast *e) {
   int ndim = a->ndim - (int)n;
   for (int i = 0; i < b->ndim; i++) ndim += type_pos(a, b->dim[i]) < 0;
   if (ndim > MAX_DIMS) {
-    lower_error(l, e->span, "MT0215", "the product would have %d dims; at most %d are possible", ndim, MAX_DIMS);
+    lower_error(l, e->span, "MT0215", "the product would have %d dims; at most %d are possible", ndim,
+                MAX_DIMS);
     lower_types(l, v, as, 2);
     return val_error();
   }
@@ -289,7 +322,7 @@ static Val contract(Lower *l, const Ast *e) {
   return val_tensor(l, ir_dot(&build, v[0].v, v[1].v, in, n), e->span);
 }
 
-// ---- expressions --------------------------------------------------------------------------------------------------
+// ---- expressions ------------------------------------------------------------------------------------------
 static Val folded(Lower *l, const Ast *e, Number n, const Fold *f) {
   if (f->why) return lower_fold_error(l, e->span, f), val_error();
   return val_number(n);
@@ -305,7 +338,7 @@ static Val binary(Lower *l, const Ast *e) {
     return folded(l, e, n, &f);
   }
   Op op = operator_of(e->text);
-  if (op == OP_and || op == OP_or)                                     // a known side is folded: optional masks cost nothing
+  if (op == OP_and || op == OP_or)  // a known side is folded: optional masks cost nothing
     for (int i = 0; i < 2; i++)
       if (!in[i].tensor && in[i].number.kind == NUM_bool && val_shape(l, in[1 - i])->dtype == DT_bool)
         return (in[i].number.num != 0) == (op == OP_and) ? in[1 - i] : in[i];
@@ -316,7 +349,8 @@ static Val unary(Lower *l, const Ast *e) {
   Val v = expr_eval(l, e->kid[0]);
   Fold f = {.arena = l->a};
   if (val_is_error(v)) return v;
-  if (v.tensor) return elementwise(l, e->span, *e->text == '-' ? OP_neg : OP_not, &v, (const Ast *const *)e->kid, 1);
+  if (v.tensor)
+    return elementwise(l, e->span, *e->text == '-' ? OP_neg : OP_not, &v, (const Ast *const *)e->kid, 1);
   Number n = fold_unary(&f, e->text, v.number);
   return folded(l, e, n, &f);
 }
@@ -327,7 +361,8 @@ static Val convert(Lower *l, const Ast *e) {
   if (to == DT_float) to = l->frame->flt;
   if (val_is_error(v)) return v;
   if (v.tensor) return to_dtype(l, v, to, e->span);
-  if (v.number.kind == NUM_string) return lower_error(l, e->span, "MT0247", "%s does not take %s", e->text, val_show(l, v)), val_error();
+  if (v.number.kind == NUM_string)
+    return lower_error(l, e->span, "MT0247", "%s does not take %s", e->text, val_show(l, v)), val_error();
   if (to == DT_bool) return val_number(bool_of(v.number.num != 0));
   return val_number(number_of(dtype_is_int(to) ? trunc(v.number.num) : v.number.num));
 }
@@ -361,6 +396,6 @@ Val expr_eval(Lower *l, const Ast *e) {
   case N_convert: return convert(l, e);
   case N_contract: return contract(l, e);
   case N_call: return one_value(l, e);
-  default: return val_error();                                         // something with an error, which was reported
+  default: return val_error();  // something with an error, which was reported
   }
 }

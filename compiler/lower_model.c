@@ -4,7 +4,11 @@
 
 static VarId scalar(Lower *l, const char *name, DType dtype, const char *why) {
   TypeId t = type_make(l->m, dtype, 0, 0);
-  return var_add(l->m, (Var){.name = intern(l->p->in, name), .type = t, .kind = VAR_scalar, .loc = l->p->model->ast->span, .why = intern(l->p->in, why)});
+  return var_add(l->m, (Var){.name = intern(l->p->in, name),
+                             .type = t,
+                             .kind = VAR_scalar,
+                             .loc = l->p->model->ast->span,
+                             .why = intern(l->p->in, why)});
 }
 
 static void scalars(Lower *l) {
@@ -16,14 +20,16 @@ static void scalars(Lower *l) {
   scalar(l, "$inv_micro", DT_f64, "1 / microbatches of the step");
 }
 
-// ---- one elaboration ------------------------------------------------------------------------------------------------
+// ---- one elaboration --------------------------------------------------------------------------------------
 typedef struct { Fn *fn; ValId *out; } Elaborated;                     // out[i]: the i-th output
 
 // A type whose dims are all named.
 static bool plain_type(Lower *l, const Ast *formal, const Ast *t, const char *what, const char *example) {
-  if (t->kind != N_type) return lower_error(l, formal->span, "MT0267", "%s has a type: %s: %s", what, formal->text, example), false;
+  if (t->kind != N_type)
+    return lower_error(l, formal->span, "MT0267", "%s has a type: %s: %s", what, formal->text, example);
   for (uint32_t k = 0; k < t->kid[0]->n; k++)
-    if (t->kid[0]->kid[k]->kind != N_name) return lower_error(l, t->kid[0]->kid[k]->span, "MT0267", "%s names its dims, without * and ?", what), false;
+    if (t->kid[0]->kid[k]->kind != N_name)
+      return lower_error(l, t->kid[0]->kid[k]->span, "MT0267", "%s names its dims, without * and ?", what);
   return true;
 }
 
@@ -34,7 +40,10 @@ static bool input_types(Lower *l, Frame *f) {
     const Ast *fm = formals->kid[i], *t = fm->kid[0];
     DimId dim[MAX_DIMS];
     uint32_t n = 0;
-    if (!plain_type(l, fm, t, "an input", "i32[batch, seq]") || !dims_eval(l, t->kid[0], dim, &n)) { ok = false; continue; }
+    if (!plain_type(l, fm, t, "an input", "i32[batch, seq]") || !dims_eval(l, t->kid[0], dim, &n)) {
+      ok = false;
+      continue;
+    }
     TypeId type = type_make(l->m, dtype_find(t->text), dim, n);
     bool small = type_is_small(l, &l->m->type.at[type]);
     if (!small) lower_error(l, fm->span, "MT0306", "%s has more than 2^59 entries", fm->text);
@@ -44,29 +53,41 @@ static bool input_types(Lower *l, Frame *f) {
   return ok;
 }
 
-static ValId output(Lower *l, Frame *f, const Ast *o) {                // as declared: dtype, and its storage order
+static ValId output(Lower *l, Frame *f, const Ast *o) {  // as declared: dtype, and its storage order
   const uint64_t *at = map_get(&f->val_by_name, key_of(o->text));
   const Ast *t = o->kid[0];
-  if (!at || !*at) { lower_error(l, o->span, "MT0252", "the model never assigns its output '%s'", o->text); return 0; }
+  if (!at || !*at) {
+    lower_error(l, o->span, "MT0252", "the model never assigns its output '%s'", o->text);
+    return 0;
+  }
   Val v = f->val.at[*at - 1].val;
   if (val_is_error(v)) return 0;
   DimId dim[MAX_DIMS];
   uint32_t n = 0;
   if (!plain_type(l, o, t, "an output", "f32[]") || !dims_eval(l, t->kid[0], dim, &n)) return 0;
   DType dtype = dtype_find(t->text);
-  if (!n && !dtype_is_float(dtype)) return lower_error(l, o->span, "MT0267", "an output without dims is a float: it is logged; write f32(…)"), 0;
+  if (!n && !dtype_is_float(dtype))
+    return lower_error(l, o->span, "MT0267", "an output without dims is a float: it is logged; write f32(…)"),
+           0;
   Span at_value = f->val.at[*at - 1].at;
   if (!v.tensor && (n || !number_fits(v.number, dtype))) {
-    lower_error(l, at_value, "MT0217", "output %s is %s[%s], and it is given %s", o->text, t->text, dims_show(l, dim, n), val_show(l, v));
-    if (n && number_fits(v.number, dtype)) lower_note(l, "write expand[%s](%s)", dims_show(l, dim, n), val_show(l, v));
+    lower_error(l, at_value, "MT0217", "output %s is %s[%s], and it is given %s", o->text, t->text,
+                dims_show(l, dim, n), val_show(l, v));
+    if (n && number_fits(v.number, dtype))
+      lower_note(l, "write expand[%s](%s)", dims_show(l, dim, n), val_show(l, v));
     return 0;
   }
   if (!v.tensor) v = to_dtype(l, v, dtype, o->span);
   Type have = *val_shape(l, v);
   bool same = have.ndim == n;
   for (uint32_t k = 0; same && k < n; k++) same = type_pos(&have, dim[k]) >= 0;
-  if (!same) lower_error(l, at_value, "MT0208", "output %s is [%s], and it is given %s", o->text, dims_show(l, dim, n), val_show(l, v));
-  else if (strcmp(dtype_class(have.dtype), dtype_class(dtype))) lower_error(l, at_value, "MT0217", "output %s is %s, and it is given %s", o->text, t->text, val_show(l, v)), same = false;
+  if (!same)
+    lower_error(l, at_value, "MT0208", "output %s is [%s], and it is given %s", o->text, dims_show(l, dim, n),
+                val_show(l, v));
+  else if (strcmp(dtype_class(have.dtype), dtype_class(dtype)))
+    lower_error(l, at_value, "MT0217", "output %s is %s, and it is given %s", o->text, t->text,
+                val_show(l, v)),
+      same = false;
   if (!same) return lower_note_at(l, o->span, "the header"), 0;
   bool ordered = have.dtype == dtype;
   for (uint32_t k = 0; k < n; k++) ordered &= have.dim[k] == dim[k];
@@ -89,9 +110,10 @@ static bool elaborate_in(Lower *l, Str name, bool training, Elaborated *e) {
   Vals returned = {0};
   if (!input_types(l, &frame)) return false;
   stmts_run(l, def->ast->kid[2], &returned);
-  if (frame.returned) lower_error(l, frame.returned->span, "MT0268", "a model assigns its outputs by name and does not return");
+  if (frame.returned)
+    lower_error(l, frame.returned->span, "MT0268", "a model assigns its outputs by name and does not return");
   if (l->p->diag->errors) return false;
-  frame.dim.n = 0;                                                     // the header does not see the body's dims
+  frame.dim.n = 0;  // the header does not see the body's dims
   map_init(&frame.dim_by_name, l->a);
   e->out = NEW_N(l->a, ValId, outs->n + 1);
   for (uint32_t i = 0; i < outs->n; i++) e->out[i] = output(l, &frame, outs->kid[i]);
@@ -105,7 +127,7 @@ static bool elaborate(Lower *l, Str name, bool training, Elaborated *e) {
   return ok;
 }
 
-// ---- the objective --------------------------------------------------------------------------------------------------
+// ---- the objective ----------------------------------------------------------------------------------------
 typedef enum { STEP_none, STEP_linear, STEP_mixed } StepClass;         // how a value depends on the stepmeans
 
 // A stepmean's own result is linear; sums of such and multiples by a constant stay so.
@@ -124,16 +146,20 @@ static uint8_t *step_classes(Lower *l, const Fn *f) {
         NodeId def = f->val.at[in[1 - k]].def;
         linear = c[in[k]] == STEP_linear && def && fn_node(f, def)->op == OP_const;
       }
-    for (uint32_t k = 0; k < n->nout; k++) c[n->out + k] = seed[n->out + k] ? STEP_linear : !any ? STEP_none : linear ? STEP_linear : STEP_mixed;
+    for (uint32_t k = 0; k < n->nout; k++)
+      c[n->out + k] = seed[n->out + k] ? STEP_linear : !any ? STEP_none : linear ? STEP_linear : STEP_mixed;
   }
   return c;
 }
 
-static bool is_scalar(const Type *t) { return !t->ndim && type_is_float(t); } // an output of the step; others are logits
+static bool is_scalar(const Type *t) {
+  return !t->ndim && type_is_float(t);
+}  // an output of the step; others are logits
 
 static void mixed_output(Lower *l, const Output *o) {
   lower_error(l, o->loc, "MT0324", "output %s mixes a stepmean with what is none", o->name);
-  lower_note(l, "a stepmean is one mean over the step, the rest is averaged over microbatches: make them two outputs");
+  lower_note(
+    l, "a stepmean is one mean over the step, the rest is averaged over microbatches: make them two outputs");
   lower_note(l, "and add them in train { minimize = … }");
 }
 
@@ -141,9 +167,11 @@ static void no_output(Lower *l, const Term *t, const Str *names, uint32_t n) {
   Text list;
   text_init(&list, l->a);
   for (uint32_t i = 0; i < n; i++) text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-  lower_error(l, t->loc.line ? t->loc : l->p->model->ast->span, "MT0322", "minimize: '%s' is no output; outputs are %s", t->name, n ? list.s : "none");
+  lower_error(l, t->loc.line ? t->loc : l->p->model->ast->span, "MT0322",
+              "minimize: '%s' is no output; outputs are %s", t->name, n ? list.s : "none");
   lower_suggest(l, t->name, names, n);
-  if (!t->loc.line) lower_note(l, "the objective is the output 'loss', or what is said in train { minimize = … }");
+  if (!t->loc.line)
+    lower_note(l, "the objective is the output 'loss', or what is said in train { minimize = … }");
 }
 
 static void outputs(Lower *l, const Elaborated *e) {
@@ -153,7 +181,8 @@ static void outputs(Lower *l, const Elaborated *e) {
   VEC(Str) names = {0};
   for (uint32_t i = 0; i < outs->n; i++) {
     const Type *t = val_type(e->fn, e->out[i]);
-    Output o = {.name = outs->kid[i]->text, .loc = outs->kid[i]->span, .per_step = c[e->out[i]] == STEP_linear};
+    Output o = {
+      .name = outs->kid[i]->text, .loc = outs->kid[i]->span, .per_step = c[e->out[i]] == STEP_linear};
     vec_push(l->a, &names, o.name);
     if (!is_scalar(t)) continue;
     for (uint32_t k = 0; k < p->minimize.n; k++)
@@ -168,12 +197,14 @@ static void outputs(Lower *l, const Elaborated *e) {
     for (uint32_t i = 0; i < names.n; i++) found |= names.at[i] == t->name;
     for (uint32_t i = 0; i < l->m->output.n; i++) scalar_output |= l->m->output.at[i].name == t->name;
     if (scalar_output) continue;
-    if (found) lower_error(l, t->loc.line ? t->loc : p->model->ast->span, "MT0322", "minimize: '%s' is no float without dims", t->name);
+    if (found)
+      lower_error(l, t->loc.line ? t->loc : p->model->ast->span, "MT0322",
+                  "minimize: '%s' is no float without dims", t->name);
     else no_output(l, t, names.at, names.n);
   }
 }
 
-// ---- the functions ------------------------------------------------------------------------------------------------
+// ---- the functions ----------------------------------------------------------------------------------------
 static void accumulate(Fn *f, VarId var, ValId v, Span loc, Str why) {
   Build b = {.fn = f, .loc = loc, .why = why, .path = ""};
   v = ir_cast(&b, v, DT_f64);
@@ -198,7 +229,7 @@ static bool is_no_input(const Lower *l, const Node *n) {
 
 static bool conditions_ok(Lower *l, const Elaborated *e) {
   const Fn *f = e->fn;
-  NodeId *from = NEW_N(l->a, NodeId, f->val.n);                        // the first such node that a value comes from, or 0
+  NodeId *from = NEW_N(l->a, NodeId, f->val.n);  // the first such node that a value comes from, or 0
   for (NodeId i = 1; l->den.n && i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
     NodeId bad = is_no_input(l, n) ? i : 0;
@@ -209,7 +240,8 @@ static bool conditions_ok(Lower *l, const Elaborated *e) {
     const Node *n = fn_node(f, from[l->den.at[i].count]);
     if (!from[l->den.at[i].count]) continue;
     lower_error(l, l->den.at[i].loc, "MT0323", "'where' of stepmean depends on inputs only, and here on %s",
-                n->op == OP_read ? arena_printf(l->a, "the parameter %s", l->m->var.at[n->attr.var].name) : "random numbers");
+                n->op == OP_read ? arena_printf(l->a, "the parameter %s", l->m->var.at[n->attr.var].name)
+                                 : "random numbers");
     lower_note(l, "its denominator is counted before the step begins");
     return false;
   }
@@ -220,7 +252,8 @@ static void make_prologue(Lower *l, const Elaborated *e) {
   ValId *pick = NEW_N(l->a, ValId, l->den.n + 1), *got = NEW_N(l->a, ValId, l->den.n + 1);
   for (uint32_t i = 0; i < l->den.n; i++) pick[i] = l->den.at[i].count;
   Fn *f = fn_slice(l->m, e->fn, pick, l->den.n, intern(l->p->in, "prologue"), got);
-  for (uint32_t i = 0; i < l->den.n; i++) accumulate(f, l->den.at[i].var, got[i], l->den.at[i].loc, "lower: denominator of a stepmean");
+  for (uint32_t i = 0; i < l->den.n; i++)
+    accumulate(f, l->den.at[i].var, got[i], l->den.at[i].loc, "lower: denominator of a stepmean");
 }
 
 static void make_eval(Lower *l, const Elaborated *e) {
@@ -245,7 +278,7 @@ static void make_eval(Lower *l, const Elaborated *e) {
     if (val_type(e->fn, e->out[i])->ndim) ir_return(f, got[n++], outs->kid[i]->text);
 }
 
-// ---- decay --------------------------------------------------------------------------------------------------------
+// ---- decay ------------------------------------------------------------------------------------------------
 static bool matches(const char *pattern, const char *name) {          // '*' is any part
   const char *star = 0, *from = 0;
   while (*name) {
@@ -273,22 +306,25 @@ static void decay_groups(Lower *l, const Pieces *tensors) {
       bool hit = false;
       for (VarId v = 1; v < l->m->var.n; v++) {
         Var *var = &l->m->var.at[v];
-        if (var->kind == VAR_param && param_matches(pattern, var, &tensors[v])) var->decay = decays, hit = true;
+        if (var->kind == VAR_param && param_matches(pattern, var, &tensors[v]))
+          var->decay = decays, hit = true;
       }
       if (hit) continue;
-      lower_error(l, decays ? p->decay_at : p->no_decay_at, "MT0321", "%s = \"%s\" matches no parameter", decays ? "decay" : "no_decay", pattern);
+      lower_error(l, decays ? p->decay_at : p->no_decay_at, "MT0321", "%s = \"%s\" matches no parameter",
+                  decays ? "decay" : "no_decay", pattern);
       lower_note(l, "a pattern matches a whole path, with * for any part; mtc dump --params lists them");
     }
 }
 
-// ---- checkpoint names -----------------------------------------------------------------------------------------------
+// ---- checkpoint names -------------------------------------------------------------------------------------
 // How many tensors the parameter is: the product of the extents of the dims in its holes; -1: very many.
 static int64_t tensors_count(Lower *l, const Var *v) {
   int64_t n = 1;
   const Type *t = &l->m->type.at[v->type];
   for (int i = 0; i < t->ndim; i++) {
     const Dim *d = dim_of(l->m, t->dim[i]);
-    bool hole = strstr(v->name, arena_printf(l->a, "{%s}", d->name)) || strstr(v->name, arena_printf(l->a, "{%s:", d->name));
+    bool hole = strstr(v->name, arena_printf(l->a, "{%s}", d->name)) ||
+                strstr(v->name, arena_printf(l->a, "{%s:", d->name));
     if (hole && !mul_ok(n, d->extent, &n)) return -1;
   }
   return n;
@@ -308,7 +344,8 @@ static Pieces *tensors_of(Lower *l) {
     if (var->kind != VAR_param) continue;
     int64_t n = tensors_count(l, var);
     count += n < 0 ? MOST + 1 : MIN(n, MOST + 1);
-    if (count > MOST) return lower_error(l, var->loc, "MT0269", "the parameters would be more than %d tensors", MOST), all;
+    if (count > MOST)
+      return lower_error(l, var->loc, "MT0269", "the parameters would be more than %d tensors", MOST), all;
     Storage s = var_storage(l->m, var);
     const char *why = storage_pieces(l->a, &s, &all[v]);
     if (why) lower_error(l, var->loc, "MT0269", "%s", why);
@@ -326,7 +363,7 @@ static Pieces *tensors_of(Lower *l) {
   return all;
 }
 
-// ---- rules of the command line --------------------------------------------------------------------------------------
+// ---- rules of the command line ----------------------------------------------------------------------------
 static void check_said_rules(Lower *l) {
   const Program *p = l->p;
   bool *used = NEW_N(l->a, bool, l->m->dim.n + 1);
@@ -336,14 +373,16 @@ static void check_said_rules(Lower *l) {
     for (uint32_t k = 0; k < p->said_map.at[i]->kid[0]->n; k++) {
       const Ast *name = p->said_map.at[i]->kid[0]->kid[k];
       const uint64_t *d = name->kind == N_name ? map_get(&p->user.dim_by_name, key_of(name->text)) : 0;
-      if (d && !used[*d]) lower_error(l, name->span, "MT0318", "no value of the model has the dim '%s'", name->text);
+      if (d && !used[*d])
+        lower_error(l, name->span, "MT0318", "no value of the model has the dim '%s'", name->text);
     }
 }
 
 Module *lower(Program *p) {
   Lower state = {.p = p, .m = p->module, .a = p->arena}, *l = &state;
   Elaborated train, eval;
-  map_init(&l->body, l->a), map_init(&l->bodies, l->a), map_init(&l->local, l->a), map_init(&l->locals, l->a), map_init(&l->reported, l->a);
+  map_init(&l->body, l->a), map_init(&l->bodies, l->a), map_init(&l->local, l->a), map_init(&l->locals, l->a),
+    map_init(&l->reported, l->a);
   scalars(l);
   if (!elaborate(l, intern(p->in, "train"), true, &train)) return 0;
   outputs(l, &train);

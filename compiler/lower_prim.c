@@ -1,4 +1,5 @@
-// lower_prim.c -- the primitive functions of the language (prims.def): what they ask of their arguments, and their nodes.
+// lower_prim.c -- the primitive functions of the language (prims.def): what they ask of their arguments, and
+// their nodes.
 #include "compiler/lower.h"
 #include <math.h>
 #include <string.h>
@@ -23,9 +24,16 @@ typedef bool PrimRule(Prim *p);
 #include "compiler/prims.def"
 #undef PRIM
 
-typedef struct { const char *name; int from, to, least, most; const char *labels, *form; PrimRule *rule; Op op; } PrimRow;
+typedef struct {
+  const char *name;
+  int from, to, least, most;
+  const char *labels, *form;
+  PrimRule *rule;
+  Op op;
+} PrimRow;
 static const PrimRow prims[] = {
-#define PRIM(name, from, to, least, most, labels, form, rule, op) {#name, from, to, least, most, labels, form, prim_##rule, OP_##op},
+#define PRIM(name, from, to, least, most, labels, form, rule, op)                                            \
+  {#name, from, to, least, most, labels, form, prim_##rule, OP_##op},
 #include "compiler/prims.def"
 #undef PRIM
 };
@@ -40,7 +48,7 @@ bool prim_takes_dims(Str name) { return !strcmp(name, "index") || !strcmp(name, 
 const char *prim_form(size_t i) { return i < COUNT(prims) ? prims[i].form : 0; }
 Str prim_name(size_t i) { return i < COUNT(prims) ? prims[i].name : 0; }
 
-// ---- helpers ------------------------------------------------------------------------------------------------------
+// ---- helpers ----------------------------------------------------------------------------------------------
 static bool give(Prim *p, Val v) { return vec_push(p->l->a, p->out, v), !val_is_error(v); }
 static bool give_node(Prim *p, ValId v) { return give(p, val_tensor(p->l, v, p->e->span)); }
 static Build build(Prim *p) { return at_span(p->l, p->e->span); }
@@ -76,9 +84,11 @@ static Span dim_span(Prim *p, const Ast *list, DimId d) {              // where 
 static bool lacks(Prim *p, Val v, const Ast *as, DimId d) {            // MT0205
   Lower *l = p->l;
   const Type *t = val_shape(l, v);
-  refuse_at(p, dim_span(p, p->e->kid[0], d), "MT0205", "%s is %s and has no %s", expr_words(l, as), val_show(l, v), name_of(p, d));
+  refuse_at(p, dim_span(p, p->e->kid[0], d), "MT0205", "%s is %s and has no %s", expr_words(l, as),
+            val_show(l, v), name_of(p, d));
   for (int i = 0; i < t->ndim; i++)
-    if (dim_of(l->m, t->dim[i])->root == dim_of(l->m, d)->root) return lower_note(l, "it has %s, another role of the same dim", name_of(p, t->dim[i])), false;
+    if (dim_of(l->m, t->dim[i])->root == dim_of(l->m, d)->root)
+      return lower_note(l, "it has %s, another role of the same dim", name_of(p, t->dim[i])), false;
   return false;
 }
 
@@ -89,7 +99,8 @@ static bool has_dims(Prim *p) {              // of the first argument
 }
 
 static bool too_many(Prim *p, int ndim) {    // MT0215
-  return ndim > MAX_DIMS && !refuse(p, "MT0215", "the result would have %d dims; at most %d are possible", ndim, MAX_DIMS);
+  return ndim > MAX_DIMS &&
+         !refuse(p, "MT0215", "the result would have %d dims; at most %d are possible", ndim, MAX_DIMS);
 }
 
 static Val labelled(const Prim *p, const char *label, uint32_t position, Val otherwise, const Ast **as) {
@@ -101,24 +112,30 @@ static Val labelled(const Prim *p, const char *label, uint32_t position, Val oth
   return *as = p->e, otherwise;
 }
 
-static Val constant(Prim *p, double x, DType t) { return to_dtype(p->l, val_number(number_of(x)), t, p->e->span); }
+static Val constant(Prim *p, double x, DType t) {
+  return to_dtype(p->l, val_number(number_of(x)), t, p->e->span);
+}
 
 static bool same_size(Prim *p, DimId a, DimId b) {
   const Dim *x = dim_of(p->l->m, a), *y = dim_of(p->l->m, b);
   if (x->extent == y->extent && x->size == y->size) return true;
   if (x->extent != y->extent)
-    return refuse(p, "MT0230", "rename[%s -> %s]: %s is %lld, %s is %lld; extents must be equal", name_of(p, a), name_of(p, b), name_of(p, a), extent(p, a), name_of(p, b), extent(p, b));
-  return refuse(p, "MT0230", "rename[%s -> %s]: %s is stored as %lld entries, %s as %lld; give both the same pad", name_of(p, a), name_of(p, b), name_of(p, a),
-                (long long)x->size, name_of(p, b), (long long)y->size);
+    return refuse(p, "MT0230", "rename[%s -> %s]: %s is %lld, %s is %lld; extents must be equal",
+                  name_of(p, a), name_of(p, b), name_of(p, a), extent(p, a), name_of(p, b), extent(p, b));
+  return refuse(
+    p, "MT0230", "rename[%s -> %s]: %s is stored as %lld entries, %s as %lld; give both the same pad",
+    name_of(p, a), name_of(p, b), name_of(p, a), (long long)x->size, name_of(p, b), (long long)y->size);
 }
 
-// ---- dims as arguments, numbers ----------------------------------------------------------------------------------------
+// ---- dims as arguments, numbers ---------------------------------------------------------------------------
 static bool dim_args(Prim *p) {              // index(d), extent(d, …)
   for (uint32_t i = 0; i < p->narg; i++) {
     const Ast *a = p->arg[i].ast;
     DimBind b;
     if (a->kind == N_none) return false;
-    if (a->kind != N_name) return refuse_at(p, a->span, "MT0220", "%s takes the names of dims, not %s", p->e->text, expr_words(p->l, a));
+    if (a->kind != N_name)
+      return refuse_at(p, a->span, "MT0220", "%s takes the names of dims, not %s", p->e->text,
+                       expr_words(p->l, a));
     if (!dim_find_here(p->l, a->text, &b)) return no_dim(p->l, a->span, a->text), false;
     for (uint32_t k = 0; k < b.n; k++) {
       if (p->ndim == MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
@@ -130,8 +147,11 @@ static bool dim_args(Prim *p) {              // index(d), extent(d, …)
 
 static bool prim_index(Prim *p) {
   if (!dim_args(p)) return false;
-  if (p->ndim != 1) return refuse(p, "MT0240", "index takes one dim, %s stands for %u", p->arg[0].ast->text, p->ndim);
-  if (extent(p, p->dim[0]) > INT32_MAX) return refuse(p, "MT0306", "index is an i32, and %s is %lld", name_of(p, p->dim[0]), extent(p, p->dim[0]));
+  if (p->ndim != 1)
+    return refuse(p, "MT0240", "index takes one dim, %s stands for %u", p->arg[0].ast->text, p->ndim);
+  if (extent(p, p->dim[0]) > INT32_MAX)
+    return refuse(p, "MT0306", "index is an i32, and %s is %lld", name_of(p, p->dim[0]),
+                  extent(p, p->dim[0]));
   Build b = build(p);
   return give_node(p, ir_add(&b, OP_index, 0, 0, (Attr){.ndims = 1, .dims = {p->dim[0]}}));
 }
@@ -158,7 +178,7 @@ static bool folded(Prim *p) {
   return give(p, val_number(r));
 }
 
-// ---- elementwise --------------------------------------------------------------------------------------------------
+// ---- elementwise ------------------------------------------------------------------------------------------
 static bool want_float(Prim *p) {
   if (type_is_float(val_shape(p->l, p->in[0]))) return true;
   refuse(p, "MT0213", "%s needs a float, %s is %s", p->e->text, words(p, 0), show(p, 0));
@@ -174,7 +194,8 @@ static bool prim_math(Prim *p) {
 static bool prim_aligned(Prim *p) {
   if (p->op == OP_detach && !p->in[0].tensor) return give(p, p->in[0]);
   if (all_numbers(p)) return folded(p);
-  if (p->op == OP_select && !p->in[0].tensor && p->in[0].number.kind == NUM_bool) // the other branch is not looked at
+  if (p->op == OP_select && !p->in[0].tensor &&
+      p->in[0].number.kind == NUM_bool)  // the other branch is not looked at
     return give(p, p->in[p->in[0].number.num != 0 ? 1 : 2]);
   return give(p, elementwise(p->l, p->e->span, p->op, p->in, p->as, p->narg));
 }
@@ -200,7 +221,7 @@ static bool prim_random(Prim *p) {
   return give_node(p, ir_add_typed(&b, OP_random, in, 2, at, &type, 1, 0));
 }
 
-// ---- reductions ---------------------------------------------------------------------------------------------------
+// ---- reductions -------------------------------------------------------------------------------------------
 // x with entries where `where` is false replaced; *mask: the condition as a tensor, or none when it is known
 static bool masked(Prim *p, double other, Val *mask) {
   Lower *l = p->l;
@@ -245,14 +266,15 @@ static bool prim_sum(Prim *p) {
 
 static bool prim_max(Prim *p) {
   Val mask;
-  if (!p->e->kid[0]->n) return p->nin == 2 ? prim_aligned(p) : refuse(p, "MT0240", "max of one value wants its dims: max[d](x)");
+  if (!p->e->kid[0]->n)
+    return p->nin == 2 ? prim_aligned(p) : refuse(p, "MT0240", "max of one value wants its dims: max[d](x)");
   if (!no_bool(p) || !masked(p, -INFINITY, &mask)) return false;
   Build b = build(p);
   return give_node(p, ir_dims(&b, OP_reduce_max, p->in[0].v, p->dim, p->ndim));
 }
 
-// How many entries count, as a tensor of dtype t: sum over the mask's dims, times the extents of the listed dims that
-// the mask lacks.
+// How many entries count, as a tensor of dtype t: sum over the mask's dims, times the extents of the listed
+// dims that the mask lacks.
 static Val count(Prim *p, Val mask, DType t) {
   Lower *l = p->l;
   DimId in[MAX_DIMS];
@@ -293,23 +315,31 @@ static bool stepmean_ok(Prim *p, Val mask) {
     DimId d = val_shape(p->l, mask)->dim[i];
     bool listed = false;
     for (uint32_t k = 0; k < p->ndim; k++) listed |= p->dim[k] == d;
-    if (!listed) return refuse(p, "MT0219", "stepmean has one denominator; where has %s, which is not in the brackets", name_of(p, d));
+    if (!listed)
+      return refuse(p, "MT0219", "stepmean has one denominator; where has %s, which is not in the brackets",
+                    name_of(p, d));
   }
   return true;
 }
 
-// One numerator and one denominator for the whole step: sum · (1 / $denK), which `prologue` counts from the mask.
+// One numerator and one denominator for the whole step: sum · (1 / $denK), which `prologue` counts from the
+// mask.
 static bool prim_stepmean(Prim *p) {
   Val mask;
   Lower *l = p->l;
-  if (l->fn->is_body || l->frame->scope == &l->p->prelude) return refuse(p, "MT0219", "stepmean belongs in the model's own text");
+  if (l->fn->is_body || l->frame->scope == &l->p->prelude)
+    return refuse(p, "MT0219", "stepmean belongs in the model's own text");
   if (!no_bool(p) || !want_float(p) || !masked(p, 0, &mask) || !stepmean_ok(p, mask)) return false;
   Build b = build(p);
   Str name = intern_printf(l->p->in, "$den%u", l->den.n);
   VarId var = var_find(l->m, name);
   if (!var) {
     TypeId t = type_make(l->m, DT_f64, 0, 0);
-    var = var_add(l->m, (Var){.name = name, .type = t, .kind = VAR_scalar, .loc = p->e->span, .why = "the denominator of a stepmean"});
+    var = var_add(l->m, (Var){.name = name,
+                              .type = t,
+                              .kind = VAR_scalar,
+                              .loc = p->e->span,
+                              .why = "the denominator of a stepmean"});
   }
   vec_push(l->a, &l->den, (Den){var, count(p, mask, DT_f64).v, p->e->span});
   ValId den = ir_read_var(&b, var), zero = ir_const(&b, 0, DT_f64);
@@ -327,13 +357,17 @@ static bool prim_cumsum(Prim *p) {
   return give_node(p, ir_dims(&b, OP_cumsum, p->in[0].v, p->dim, p->ndim));
 }
 
-// ---- dims ---------------------------------------------------------------------------------------------------------
+// ---- dims -------------------------------------------------------------------------------------------------
 static bool prim_expand(Prim *p) {
   if (!p->in[0].tensor && p->in[0].number.kind == NUM_string) return tensor_first(p);
-  if (!p->in[0].tensor) p->in[0] = to_dtype(p->l, p->in[0], p->in[0].number.kind == NUM_bool ? DT_bool : p->l->frame->flt, p->e->span);
+  if (!p->in[0].tensor)
+    p->in[0] = to_dtype(p->l, p->in[0], p->in[0].number.kind == NUM_bool ? DT_bool : p->l->frame->flt,
+                        p->e->span);
   const Type *t = val_shape(p->l, p->in[0]);
   for (uint32_t i = 0; i < p->ndim; i++)
-    if (type_pos(t, p->dim[i]) >= 0) return refuse_at(p, dim_span(p, p->e->kid[0], p->dim[i]), "MT0232", "%s is %s and already has %s", words(p, 0), show(p, 0), name_of(p, p->dim[i]));
+    if (type_pos(t, p->dim[i]) >= 0)
+      return refuse_at(p, dim_span(p, p->e->kid[0], p->dim[i]), "MT0232", "%s is %s and already has %s",
+                       words(p, 0), show(p, 0), name_of(p, p->dim[i]));
   if (too_many(p, t->ndim + (int)p->ndim)) return false;
   Build b = build(p);
   return give_node(p, ir_dims(&b, OP_expand, p->in[0].v, p->dim, p->ndim));
@@ -349,7 +383,9 @@ static bool rename_one(Prim *p, Val v, const Ast *as) {
     bool moved = false;
     for (uint32_t k = 0; k < p->ndim; k++) moved |= p->dim[k] == p->to[i];
     if (type_pos(t, p->to[i]) >= 0 && !moved)
-      return refuse_at(p, as->span, "MT0230", "rename[%s -> %s]: %s is %s and already has %s", name_of(p, p->dim[i]), name_of(p, p->to[i]), expr_words(l, as), val_show(l, v), name_of(p, p->to[i]));
+      return refuse_at(p, as->span, "MT0230", "rename[%s -> %s]: %s is %s and already has %s",
+                       name_of(p, p->dim[i]), name_of(p, p->to[i]), expr_words(l, as), val_show(l, v),
+                       name_of(p, p->to[i]));
     at.dims[i] = p->dim[i], at.to[i] = p->to[i];
   }
   Build b = build(p);
@@ -357,7 +393,9 @@ static bool rename_one(Prim *p, Val v, const Ast *as) {
 }
 
 static bool prim_rename(Prim *p) {
-  if (p->ndim != p->nto || !p->ndim) return refuse(p, "MT0240", "rename[a -> b] wants as many dims after -> as before, got %u and %u", p->ndim, p->nto);
+  if (p->ndim != p->nto || !p->ndim)
+    return refuse(p, "MT0240", "rename[a -> b] wants as many dims after -> as before, got %u and %u", p->ndim,
+                  p->nto);
   for (uint32_t i = 0; i < p->ndim; i++)
     if (!same_size(p, p->dim[i], p->to[i])) return false;
   for (uint32_t i = 0; i < p->narg; i++)
@@ -372,14 +410,20 @@ static bool factors(Prim *p, DimId d, const DimId *part, uint32_t n) {
   text_init(&names, l->a), text_init(&extents, l->a);
   for (uint32_t i = 0; i <= n; i++) {
     const Dim *x = dim_of(l->m, i < n ? part[i] : d);
-    if (x->size != x->extent) return refuse(p, "MT0233", "%s: %s is padded (%lld of %lld); padded dims are no parts and have none", p->e->text, x->name, (long long)x->extent, (long long)x->size);
+    if (x->size != x->extent)
+      return refuse(p, "MT0233", "%s: %s is padded (%lld of %lld); padded dims are no parts and have none",
+                    p->e->text, x->name, (long long)x->extent, (long long)x->size);
     if (i == n) break;
     if (!mul_ok(product, x->extent, &product)) product = -1;
-    text_printf(&names, "%s%s", i ? " · " : "", name_of(p, part[i])), text_printf(&extents, "%s%lld", i ? " · " : "", (long long)x->extent);
+    text_printf(&names, "%s%s", i ? " · " : "", name_of(p, part[i])),
+      text_printf(&extents, "%s%lld", i ? " · " : "", (long long)x->extent);
   }
   if (product == extent(p, d)) return true;
-  return refuse(p, "MT0233", "%s is %lld, %s is %s%s%s", name_of(p, d), extent(p, d), names.s, extents.s, n > 1 ? " = " : "",
-                n < 2 ? "" : product < 0 ? "too many" : arena_printf(l->a, "%lld", (long long)product));
+  return refuse(p, "MT0233", "%s is %lld, %s is %s%s%s", name_of(p, d), extent(p, d), names.s, extents.s,
+                n > 1 ? " = " : "",
+                n < 2         ? ""
+                : product < 0 ? "too many"
+                              : arena_printf(l->a, "%lld", (long long)product));
 }
 
 static bool regroup(Prim *p) {               // split and merge
@@ -389,37 +433,50 @@ static bool regroup(Prim *p) {               // split and merge
   const Type *t = val_shape(p->l, p->in[0]);
   for (uint32_t i = 0; i < p->nto; i++)
     if (type_pos(t, p->to[i]) >= 0)
-      return refuse_arg(p, 0, "MT0230", "%s: %s is %s and already has %s", p->e->text, words(p, 0), show(p, 0), name_of(p, p->to[i]));
+      return refuse_arg(p, 0, "MT0230", "%s: %s is %s and already has %s", p->e->text, words(p, 0),
+                        show(p, 0), name_of(p, p->to[i]));
   if (too_many(p, t->ndim - (int)p->ndim + (int)p->nto)) return false;
   Build b = build(p);
   return give_node(p, ir_add(&b, p->op, &p->in[0].v, 1, at));
 }
 static bool prim_split(Prim *p) {
-  if (p->ndim != 1 || !p->nto) return refuse(p, "MT0240", "split[d -> a, b] takes one dim and its parts, got %u and %u", p->ndim, p->nto);
+  if (p->ndim != 1 || !p->nto)
+    return refuse(p, "MT0240", "split[d -> a, b] takes one dim and its parts, got %u and %u", p->ndim,
+                  p->nto);
   return factors(p, p->dim[0], p->to, p->nto) && regroup(p);
 }
 static bool prim_merge(Prim *p) {
-  if (p->nto != 1 || !p->ndim) return refuse(p, "MT0240", "merge[a, b -> d] takes the parts and one dim, got %u and %u", p->ndim, p->nto);
+  if (p->nto != 1 || !p->ndim)
+    return refuse(p, "MT0240", "merge[a, b -> d] takes the parts and one dim, got %u and %u", p->ndim,
+                  p->nto);
   return factors(p, p->to[0], p->dim, p->ndim) && regroup(p);
 }
 
-static bool one_dim(Prim *p) { return p->ndim == 1 || refuse(p, "MT0240", "%s takes one dim, got %u", p->e->text, p->ndim); }
+static bool one_dim(Prim *p) {
+  return p->ndim == 1 || refuse(p, "MT0240", "%s takes one dim, got %u", p->e->text, p->ndim);
+}
 
-// ---- stack and unstack ----------------------------------------------------------------------------------------------
+// ---- stack and unstack ------------------------------------------------------------------------------------
 static bool stack_agrees(Prim *p, Val v, const Ast *as, DType *t) {    // one more value; *t: the dtype so far
   Lower *l = p->l;
   const Type *have = val_shape(l, v);
-  if (type_pos(have, p->dim[0]) >= 0) return refuse_at(p, as->span, "MT0232", "%s is %s and already has %s", expr_words(l, as), val_show(l, v), name_of(p, p->dim[0]));
+  if (type_pos(have, p->dim[0]) >= 0)
+    return refuse_at(p, as->span, "MT0232", "%s is %s and already has %s", expr_words(l, as), val_show(l, v),
+                     name_of(p, p->dim[0]));
   if (*t == DT_none) return *t = have->dtype, true;
   if (strcmp(dtype_class(*t), dtype_class(have->dtype)))
-    return refuse_at(p, as->span, have->dtype == DT_bool || *t == DT_bool ? "MT0212" : "MT0210", "stack of %s and %s values: %s is %s", dtype_class(*t), dtype_class(have->dtype), expr_words(l, as), val_show(l, v));
+    return refuse_at(p, as->span, have->dtype == DT_bool || *t == DT_bool ? "MT0212" : "MT0210",
+                     "stack of %s and %s values: %s is %s", dtype_class(*t), dtype_class(have->dtype),
+                     expr_words(l, as), val_show(l, v));
   return *t = dtype_wider(*t, have->dtype), true;
 }
 
 static bool prim_stack(Prim *p) {
   Lower *l = p->l;
   if (!one_dim(p)) return false;
-  if (extent(p, p->dim[0]) != p->narg) return refuse(p, "MT0234", "stack[%s] of %u value%s, %s is %lld", name_of(p, p->dim[0]), p->narg, p->narg == 1 ? "" : "s", name_of(p, p->dim[0]), extent(p, p->dim[0]));
+  if (extent(p, p->dim[0]) != p->narg)
+    return refuse(p, "MT0234", "stack[%s] of %u value%s, %s is %lld", name_of(p, p->dim[0]), p->narg,
+                  p->narg == 1 ? "" : "s", name_of(p, p->dim[0]), extent(p, p->dim[0]));
   if (p->narg > MOST_PARTS) return refuse(p, "MT0234", "stack of %u values; at most %d", p->narg, MOST_PARTS);
   DType t = DT_none;
   uint32_t big = p->narg;
@@ -432,10 +489,13 @@ static bool prim_stack(Prim *p) {
   const Arg *all = &p->arg[big];
   for (uint32_t i = 0; i < p->narg; i++) {
     Val v = p->arg[i].val;
-    if (!v.tensor && !number_fits(v.number, t)) return refuse_at(p, p->arg[i].at, "MT0211", "%s does not go with %s", val_show(l, v), val_show(l, all->val));
+    if (!v.tensor && !number_fits(v.number, t))
+      return refuse_at(p, p->arg[i].at, "MT0211", "%s does not go with %s", val_show(l, v),
+                       val_show(l, all->val));
     for (int k = 0; v.tensor && k < val_shape(l, v)->ndim; k++) {
       if (type_pos(val_shape(l, all->val), val_shape(l, v)->dim[k]) >= 0) continue;
-      refuse_at(p, p->arg[i].at, "MT0201", "dims do not fit: %s is not in %s", name_of(p, val_shape(l, v)->dim[k]), expr_words(l, all->ast));
+      refuse_at(p, p->arg[i].at, "MT0201", "dims do not fit: %s is not in %s",
+                name_of(p, val_shape(l, v)->dim[k]), expr_words(l, all->ast));
       lower_types(l, (Val[]){all->val, v}, (const Ast *[]){all->ast, p->arg[i].ast}, 2);
       return false;
     }
@@ -454,7 +514,9 @@ static bool prim_stack(Prim *p) {
 static bool prim_unstack(Prim *p) {
   if (!one_dim(p) || !tensor_first(p) || !has_dims(p)) return false;
   int64_t n = extent(p, p->dim[0]);
-  if (n > MOST_PARTS) return refuse(p, "MT0234", "unstack[%s] gives %lld values; at most %d", name_of(p, p->dim[0]), (long long)n, MOST_PARTS);
+  if (n > MOST_PARTS)
+    return refuse(p, "MT0234", "unstack[%s] gives %lld values; at most %d", name_of(p, p->dim[0]),
+                  (long long)n, MOST_PARTS);
   Build b = build(p);
   ValId v = ir_add(&b, OP_unstack, &p->in[0].v, 1, (Attr){.ndims = 1, .dims = {p->dim[0]}});
   for (int64_t i = 0; i < n; i++)
@@ -462,7 +524,7 @@ static bool prim_unstack(Prim *p) {
   return true;
 }
 
-// ---- places along a dim ---------------------------------------------------------------------------------------------
+// ---- places along a dim -----------------------------------------------------------------------------------
 static void slice_hint(Prim *p) {            // the configs that the two extents come from
   Program *program = p->l->p;
   const char *long_by = dim_configs(program, p->dim[0]), *short_by = dim_configs(program, p->to[0]);
@@ -473,33 +535,48 @@ static bool prim_slice(Prim *p) {
   Lower *l = p->l;
   const Ast *as;
   Val at = labelled(p, "at", 1, val_number(number_of(0)), &as);
-  if (p->ndim != 1 || p->nto != 1) return refuse(p, "MT0240", "slice[a -> b] takes one dim and the one that replaces it");
+  if (p->ndim != 1 || p->nto != 1)
+    return refuse(p, "MT0240", "slice[a -> b] takes one dim and the one that replaces it");
   if (!tensor_first(p) || !has_dims(p)) return false;
   DimId from = p->dim[0], to = p->to[0];
-  if (at.tensor || !whole_number(at.number, 0)) return refuse_at(p, as->span, "MT0231", "'at' of slice is a whole number known at compile time, got %s", val_show(l, at));
-  if (type_pos(val_shape(l, p->in[0]), to) >= 0) return refuse_arg(p, 0, "MT0230", "slice[%s -> %s]: %s is %s and already has %s", name_of(p, from), name_of(p, to), words(p, 0), show(p, 0), name_of(p, to));
+  if (at.tensor || !whole_number(at.number, 0))
+    return refuse_at(p, as->span, "MT0231", "'at' of slice is a whole number known at compile time, got %s",
+                     val_show(l, at));
+  if (type_pos(val_shape(l, p->in[0]), to) >= 0)
+    return refuse_arg(p, 0, "MT0230", "slice[%s -> %s]: %s is %s and already has %s", name_of(p, from),
+                      name_of(p, to), words(p, 0), show(p, 0), name_of(p, to));
   int64_t end, first = (int64_t)at.number.num;
   if (!add_ok(first, extent(p, to), &end) || end > extent(p, from)) {
-    refuse(p, "MT0231", "slice[%s -> %s]: %lld + %s (%lld) is past %s (%lld)", name_of(p, from), name_of(p, to), (long long)first, name_of(p, to), extent(p, to), name_of(p, from), extent(p, from));
+    refuse(p, "MT0231", "slice[%s -> %s]: %lld + %s (%lld) is past %s (%lld)", name_of(p, from),
+           name_of(p, to), (long long)first, name_of(p, to), extent(p, to), name_of(p, from),
+           extent(p, from));
     slice_hint(p);
     return false;
   }
   Build b = build(p);
-  return give_node(p, ir_add(&b, OP_slice, &p->in[0].v, 1, (Attr){.ndims = 1, .nto = 1, .dims = {from}, .to = {to}, .at = first}));
+  return give_node(p, ir_add(&b, OP_slice, &p->in[0].v, 1,
+                             (Attr){.ndims = 1, .nto = 1, .dims = {from}, .to = {to}, .at = first}));
 }
 
 static bool prim_shift(Prim *p) {
   const Ast *by_as, *fill_as;
-  Val by = labelled(p, "by", 1, val_error(), &by_as), fill = labelled(p, "fill", 2, val_number(number_of(0)), &fill_as);
+  Val by = labelled(p, "by", 1, val_error(), &by_as),
+      fill = labelled(p, "fill", 2, val_number(number_of(0)), &fill_as);
   if (!one_dim(p) || !tensor_first(p) || !has_dims(p)) return false;
   DType t = val_shape(p->l, p->in[0])->dtype;
   if (t == DT_bool && fill_as == p->e) fill = val_number(bool_of(false));
   if (by_as == p->e) return refuse(p, "MT0241", "shift needs 'by'");
-  if (by.tensor || by.number.kind != NUM_number || by.number.num != floor(by.number.num) || fabs(by.number.num) > 0x1p53)
-    return refuse_at(p, by_as->span, "MT0231", "'by' of shift is a whole number known at compile time, got %s", val_show(p->l, by));
-  if (fill.tensor || !number_fits(fill.number, t)) return refuse_at(p, fill_as->span, "MT0211", "'fill' of shift is a number that fits %s, got %s", show(p, 0), val_show(p->l, fill));
+  if (by.tensor || by.number.kind != NUM_number || by.number.num != floor(by.number.num) ||
+      fabs(by.number.num) > 0x1p53)
+    return refuse_at(p, by_as->span, "MT0231",
+                     "'by' of shift is a whole number known at compile time, got %s", val_show(p->l, by));
+  if (fill.tensor || !number_fits(fill.number, t))
+    return refuse_at(p, fill_as->span, "MT0211", "'fill' of shift is a number that fits %s, got %s",
+                     show(p, 0), val_show(p->l, fill));
   Build b = build(p);
-  return give_node(p, ir_add(&b, OP_shift, &p->in[0].v, 1, (Attr){.ndims = 1, .dims = {p->dim[0]}, .at = (int64_t)by.number.num, .num = fill.number.num}));
+  return give_node(
+    p, ir_add(&b, OP_shift, &p->in[0].v, 1,
+              (Attr){.ndims = 1, .dims = {p->dim[0]}, .at = (int64_t)by.number.num, .num = fill.number.num}));
 }
 
 static bool prim_gather(Prim *p) {
@@ -507,14 +584,19 @@ static bool prim_gather(Prim *p) {
   if (!one_dim(p) || !tensor_first(p)) return false;
   DimId d = p->dim[0];
   const Type *x = val_shape(l, p->in[0]);
-  if (type_pos(x, d) < 0) return refuse_arg(p, 0, "MT0235", "gather[%s]: %s is %s and has no %s", name_of(p, d), words(p, 0), show(p, 0), name_of(p, d));
+  if (type_pos(x, d) < 0)
+    return refuse_arg(p, 0, "MT0235", "gather[%s]: %s is %s and has no %s", name_of(p, d), words(p, 0),
+                      show(p, 0), name_of(p, d));
   if (!p->in[1].tensor || !dtype_is_int(val_shape(l, p->in[1])->dtype)) {
     refuse_arg(p, 1, "MT0235", "the index of gather is an integer tensor, got %s", show(p, 1));
-    if (p->in[1].tensor) lower_note(l, "write i32(%s), or change the places: gather[d](values, index)", words(p, 1));
+    if (p->in[1].tensor)
+      lower_note(l, "write i32(%s), or change the places: gather[d](values, index)", words(p, 1));
     return false;
   }
   const Type *i = val_shape(l, p->in[1]);
-  if (type_pos(i, d) >= 0) return refuse_arg(p, 1, "MT0235", "gather[%s]: the index %s is %s and has %s too", name_of(p, d), words(p, 1), show(p, 1), name_of(p, d));
+  if (type_pos(i, d) >= 0)
+    return refuse_arg(p, 1, "MT0235", "gather[%s]: the index %s is %s and has %s too", name_of(p, d),
+                      words(p, 1), show(p, 1), name_of(p, d));
   int more = 0;
   for (int k = 0; k < x->ndim; k++) more += x->dim[k] != d && type_pos(i, x->dim[k]) < 0;
   if (too_many(p, i->ndim + more)) return false;
@@ -523,7 +605,7 @@ static bool prim_gather(Prim *p) {
   return give_node(p, ir_add(&b, OP_gather, in, 2, (Attr){.ndims = 1, .dims = {d}}));
 }
 
-// -------------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 static bool labels_ok(Prim *p, const PrimRow *row) {
   Lower *l = p->l;
   VEC(Str) known = {0};
@@ -553,16 +635,19 @@ bool prim_eval(Lower *l, const Ast *e, const Arg *arg, uint32_t n, Vals *out) {
   Prim prim = {.l = l, .e = e, .op = row->op, .arg = arg, .narg = n, .out = out}, *p = &prim;
   uint32_t given = e->kid[0]->n, arrow = e->kid[1]->n;
   bool optional = !strcmp(row->name, "max");
-  if ((!row->from && given) || (row->from && !given && !optional) || (!row->to && arrow) || (row->to && !arrow))
+  if ((!row->from && given) || (row->from && !given && !optional) || (!row->to && arrow) ||
+      (row->to && !arrow))
     return refuse_at(p, name_span(e), "MT0240", "%s is written %s", row->name, row->form);
   if ((int)n < row->least || (row->most >= 0 && (int)n > row->most))
-    return refuse_at(p, name_span(e), (int)n < row->least ? "MT0241" : "MT0242", "%s is written %s, got %u argument%s", row->name, row->form, n, n == 1 ? "" : "s");
+    return refuse_at(p, name_span(e), (int)n < row->least ? "MT0241" : "MT0242",
+                     "%s is written %s, got %u argument%s", row->name, row->form, n, n == 1 ? "" : "s");
   if (!labels_ok(p, row)) return false;
   for (uint32_t i = 0; i < n && !prim_takes_dims(row->name); i++) {
     if (val_is_error(arg[i].val)) return false;
     if (!*arg[i].label && p->nin < MOST_ARGS) p->in[p->nin] = arg[i].val, p->as[p->nin++] = arg[i].ast;
   }
-  if (!p->nin && !prim_takes_dims(row->name)) return refuse_at(p, name_span(e), "MT0241", "%s is written %s", row->name, row->form);
+  if (!p->nin && !prim_takes_dims(row->name))
+    return refuse_at(p, name_span(e), "MT0241", "%s is written %s", row->name, row->form);
   if (!dims_eval(l, e->kid[0], p->dim, &p->ndim) || !dims_eval(l, e->kid[1], p->to, &p->nto)) return false;
   return row->rule(p);
 }

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// ---- what every command on a model takes --------------------------------------------------------------------------
+// ---- what every command on a model takes ------------------------------------------------------------------
 typedef struct {
-  Words say;                                 // -D, --preset, --set, --mesh, --map, --no-map, --parallel, in order
+  Words say;  // -D, --preset, --set, --mesh, --map, --no-map, --parallel, in order
   const char *skip, *color;
   const char *after, *fn;                    // dump, explain
   bool dot, unfold, params, steps;
@@ -25,16 +25,17 @@ typedef struct {
 } Settings;
 
 #define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto, always or never")
-#define MODEL_ROWS \
-  OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"), \
-  OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"), \
-  OPTION(Settings, say, 0, "set", "PATH=VALUE", "change a setting: train.steps=9, train.optimizer.lr=1e-3, precision.compute=f64"), \
-  OPTION(Settings, say, 0, "mesh", "AXES", "ranks along each axis: dp=2,tp=2 (others are 1)"), \
-  OPTION(Settings, say, 0, "map", "RULE", "split a dim over an axis: \"seq -> cp\", \"weak seq -> tp\""), \
-  OPTION(Settings, say, 0, "no-map", "DIM", "drop all rules of a dim"), \
-  OPTION(Settings, say, 0, "parallel", "FILE", "precision, parallel and train blocks of another file (.mtp)"), \
-  OPTION(Settings, skip, 0, "skip", "PASSES", "leave out optional passes (mtc --list-passes)"), \
-  COLOR_ROW
+#define MODEL_ROWS                                                                                           \
+  OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"),                                \
+    OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"),                       \
+    OPTION(Settings, say, 0, "set", "PATH=VALUE",                                                            \
+           "change a setting: train.steps=9, train.optimizer.lr=1e-3, precision.compute=f64"),               \
+    OPTION(Settings, say, 0, "mesh", "AXES", "ranks along each axis: dp=2,tp=2 (others are 1)"),             \
+    OPTION(Settings, say, 0, "map", "RULE", "split a dim over an axis: \"seq -> cp\", \"weak seq -> tp\""),  \
+    OPTION(Settings, say, 0, "no-map", "DIM", "drop all rules of a dim"),                                    \
+    OPTION(Settings, say, 0, "parallel", "FILE",                                                             \
+           "precision, parallel and train blocks of another file (.mtp)"),                                   \
+    OPTION(Settings, skip, 0, "skip", "PASSES", "leave out optional passes (mtc --list-passes)"), COLOR_ROW
 
 static const Option check_rows[] = {MODEL_ROWS};
 static const Option dump_rows[] = {
@@ -44,7 +45,8 @@ static const Option dump_rows[] = {
   OPTION(Settings, dot, 0, "dot", 0, "graphviz text instead of IR"),
   OPTION(Settings, unfold, 0, "unfold", 0, "with --dot: every layer, not one for all"),
   OPTION(Settings, layer, 0, "layer", "N", "with --dot: only layer N (from 0)"),
-  OPTION(Settings, steps, 0, "steps", 0, "the steps of each function: kernels and products, what they make, why it is stored"),
+  OPTION(Settings, steps, 0, "steps", 0,
+         "the steps of each function: kernels and products, what they make, why it is stored"),
   OPTION(Settings, params, 0, "params", 0, "the parameters: names, dims, checkpoint tensors, decay"),
 };
 static const Option explain_rows[] = {
@@ -64,8 +66,10 @@ static const Option compile_rows[] = {
   MODEL_ROWS,
   OPTION(Settings, output, 'o', "output", "PLAN", "the plan's file (default: the model's name with .plan)"),
   OPTION(Settings, device, 0, "device", "cpu", "what the plan runs on"),
-  OPTION(Settings, no_fuse, 0, "no-fuse", 0, "every value in memory and every op its own kernel: slow, to find a fault"),
-  OPTION(Settings, no_objects, 0, "no-objects", 0, "leave the kernels as sources; mtrun compiles them when it starts"),
+  OPTION(Settings, no_fuse, 0, "no-fuse", 0,
+         "every value in memory and every op its own kernel: slow, to find a fault"),
+  OPTION(Settings, no_objects, 0, "no-objects", 0,
+         "leave the kernels as sources; mtrun compiles them when it starts"),
 };
 static const Option opt_rows[] = {
   COLOR_ROW,
@@ -73,40 +77,60 @@ static const Option opt_rows[] = {
 };
 
 static const Command commands[] = {
-  {"mtc compile", "MODEL.mt", "Compiles a model text to a plan that mtrun executes.", compile_rows, COUNT(compile_rows),
+  {"mtc compile", "MODEL.mt", "Compiles a model text to a plan that mtrun executes.", compile_rows,
+   COUNT(compile_rows),
    "Later options win. A first run:\n"
    "  mtc compile models/gpt2.mt --preset demo -o demo.plan\n"
    "  mtrun demo.plan --data DATA\n\n"
    "  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
-  {"mtc check", "MODEL.mt", "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.", check_rows, COUNT(check_rows),
-   "  mtc check models/gpt2.mt --preset xl --mesh dp=4,tp=5\n\nmtc explain MT0203 says more about a message.\n"},
-  {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows, COUNT(dump_rows),
-   "  mtc dump gpt2.mt --preset demo --fn forward\n  mtc dump gpt2.mt --after=reshard --mesh tp=2\n  mtc dump gpt2.mt --params\n"
+  {"mtc check", "MODEL.mt",
+   "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.",
+   check_rows, COUNT(check_rows),
+   "  mtc check models/gpt2.mt --preset xl --mesh dp=4,tp=5\n\n"
+   "mtc explain MT0203 says more about a message.\n"},
+  {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows,
+   COUNT(dump_rows),
+   "  mtc dump gpt2.mt --preset demo --fn forward\n"
+   "  mtc dump gpt2.mt --after=reshard --mesh tp=2\n"
+   "  mtc dump gpt2.mt --params\n"
    "  mtc dump gpt2.mt --preset demo --dot --fn forward | dot -Tsvg -o gpt2.svg\n"},
   {"mtc explain", "MODEL.mt [WHAT] | MT0203",
    "Says what a program is: its parameters, loss, mesh, and each collective with the line that causes it.\n"
-   "With WHAT: an output, a parameter, dim, config, setting or function by its name, or the operations of a line (45), a value (%12)\n"
-   "or a path (h.0.attn).\n"   "With a code: what a message means, and how to mend the text.", explain_rows, COUNT(explain_rows),
-   "  mtc explain models/gpt2.mt --preset demo --mesh dp=2,tp=2\n  mtc explain models/gpt2.mt loss\n  mtc explain models/gpt2.mt attention\n  mtc explain MT0203\n"},
-  {"mtc interp", "MODEL.mt", "Trains with the reference interpreter: slow, plain, all ranks of the mesh in one process.", interp_rows, COUNT(interp_rows), 0},
-  {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows, COUNT(opt_rows),
+   "With WHAT: an output, a parameter, dim, config, setting or function by its name, or the operations of a\n"
+   "line (45), a value (%12) or a path (h.0.attn).\n"
+   "With a code: what a message means, and how to mend the text.",
+   explain_rows, COUNT(explain_rows),
+   "  mtc explain models/gpt2.mt --preset demo --mesh dp=2,tp=2\n"
+   "  mtc explain models/gpt2.mt loss\n"
+   "  mtc explain models/gpt2.mt attention\n"
+   "  mtc explain MT0203\n"},
+  {"mtc interp", "MODEL.mt",
+   "Trains with the reference interpreter: slow, plain, all ranks of the mesh in one process.", interp_rows,
+   COUNT(interp_rows), 0},
+  {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows,
+   COUNT(opt_rows),
    "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
 };
 
 static Override override_of(Word w) {
-  static const struct { const char *name; OverrideKind kind; } table[] = {
-    {"preset", OVERRIDE_preset}, {"set", OVERRIDE_set}, {"mesh", OVERRIDE_mesh}, {"map", OVERRIDE_map}, {"no-map", OVERRIDE_no_map}, {"parallel", OVERRIDE_parallel}};
+  static const struct { const char *name; OverrideKind kind;
+  } table[] = {{"preset", OVERRIDE_preset}, {"set", OVERRIDE_set},       {"mesh", OVERRIDE_mesh},
+               {"map", OVERRIDE_map},       {"no-map", OVERRIDE_no_map}, {"parallel", OVERRIDE_parallel}};
   for (size_t i = 0; i < COUNT(table); i++)
     if (w.by->name && !strcmp(w.by->name, table[i].name)) return (Override){table[i].kind, w.text};
   return (Override){OVERRIDE_config, w.text};
 }
 
-// ---- what is not there yet ------------------------------------------------------------------------------------------
-// Settings that are understood and have no effect: an error where the result would differ from what was asked, else said.
+// ---- what is not there yet --------------------------------------------------------------------------------
+// Settings that are understood and have no effect: an error where the result would differ from what was
+// asked, else said.
 static Status refuse_unmade(const Module *m) {
-  static const char *const unmade[] = {"parallel.recompute", "parallel.zero", "parallel.bucket", "parallel.overlap", "parallel.pipeline", "precision.grad_reduce", "precision.loss_scale"};
+  static const char *const unmade[] = {"parallel.recompute",  "parallel.zero",     "parallel.bucket",
+                                       "parallel.overlap",    "parallel.pipeline", "precision.grad_reduce",
+                                       "precision.loss_scale"};
   for (uint32_t i = 0; i < m->axis.n; i++)
-    if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1) return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);
+    if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1)
+      return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);
   for (size_t i = 0; i < COUNT(unmade); i++) {
     const Setting *s = setting_find(m, unmade[i]);
     if (s && s->loc.file < m->diag->source.n && !strcmp(m->diag->source.at[s->loc.file].path, "(--set)"))
@@ -115,11 +139,12 @@ static Status refuse_unmade(const Module *m) {
   return 0;
 }
 
-// ---- the way ------------------------------------------------------------------------------------------------------
+// ---- the way ----------------------------------------------------------------------------------------------
 static Status color_of(const char *when, bool *on) {                   // auto leaves it as it is
   if (!when || !strcmp(when, "auto")) return 0;
   *on = !strcmp(when, "always");
-  return *on || !strcmp(when, "never") ? 0 : fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
+  return *on || !strcmp(when, "never") ? 0
+                                       : fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
 }
 
 // Text to program, its module through the passes up to `upto` (PASS_none: lowering only).
@@ -161,7 +186,7 @@ static Status print(const Text *t) {
   return fflush(stdout) ? fail(EXIT_IO, "standard output cannot be written") : 0;
 }
 
-// ---- commands -----------------------------------------------------------------------------------------------------
+// ---- commands ---------------------------------------------------------------------------------------------
 static Status run_check(Arena *a, const char *path, const Settings *s) {
   Program *p;
   TRY(build(a, path, s, PASS_reshard, &p));
@@ -173,7 +198,7 @@ static Status run_check(Arena *a, const char *path, const Settings *s) {
   return print(&t);
 }
 
-static Str model_name(Arena *a, const char *path) {                    // the file's name without folder and .mt
+static Str model_name(Arena *a, const char *path) {  // the file's name without folder and .mt
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
   return arena_strndup(a, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
 }
@@ -185,15 +210,19 @@ static bool same_file(const char *a, const char *b) {
 
 static Status run_compile(Arena *a, const char *path, const Settings *s) {
   Program *program;
-  if (s->device && strcmp(s->device, "cpu")) return fail(EXIT_UNAVAILABLE, "--device %s: not yet; plans are made for cpu", s->device);
+  if (s->device && strcmp(s->device, "cpu"))
+    return fail(EXIT_UNAVAILABLE, "--device %s: not yet; plans are made for cpu", s->device);
   Str name = model_name(a, path);
   const char *to = s->output ? s->output : arena_printf(a, "%s.plan", name);
-  if (same_file(path, to)) return fail(EXIT_USAGE, "%s is the model's own file; give the plan another name with -o", to);
+  if (same_file(path, to))
+    return fail(EXIT_USAGE, "%s is the model's own file; give the plan another name with -o", to);
   TRY(build(a, path, s, PASS_select, &program));
   Module *m = program->module;
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1)
-      return fail(EXIT_UNAVAILABLE, "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)", m->axis.at[i].name, m->axis.at[i].size);
+      return fail(EXIT_UNAVAILABLE,
+                  "mesh %s=%d: not yet; plans are made for one rank (mtc interp runs any mesh)",
+                  m->axis.at[i].name, m->axis.at[i].size);
   TRY(emit_possible(m, path));
   Plan *p = emit(m, (EmitOptions){.model = name, .tool = MT_VERSION, .apart = s->no_fuse});
   if (!s->no_objects) TRY(compile_objects(p));
@@ -202,12 +231,14 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
 
 static void print_steps(Text *t, Module *m, const Fn *only) {
   for (FnId i = 1; i < m->fn.n; i++)
-    if (!m->fn.at[i]->is_body && (!only || only == m->fn.at[i])) steps_print(t, fuse(m, m->fn.at[i], m->arena, false));
+    if (!m->fn.at[i]->is_body && (!only || only == m->fn.at[i]))
+      steps_print(t, fuse(m, m->fn.at[i], m->arena, false));
 }
 
 static Status no_name(const char *kind, const char *name, const Str *names, uint32_t n) {
   Str near = nearest(name, names, n);
-  return fail(EXIT_USAGE, "no %s '%s'%s%s%s", kind, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  return fail(EXIT_USAGE, "no %s '%s'%s%s%s", kind, name, near ? "; did you mean '" : "", near ? near : "",
+              near ? "'?" : "");
 }
 
 static Status run_dump(Arena *a, const char *path, const Settings *s) {
@@ -229,7 +260,9 @@ static Status run_dump(Arena *a, const char *path, const Settings *s) {
   }
   if (s->steps) print_steps(&t, m, f);
   else if (s->params) params_print(&t, m);
-  else if (s->dot) ir_dot_print(&t, m, (DotOptions){.fn = s->fn, .layer = (int)MIN(s->layer, INT32_MAX - 1), .unfold = s->unfold});
+  else if (s->dot)
+    ir_dot_print(&t, m,
+                 (DotOptions){.fn = s->fn, .layer = (int)MIN(s->layer, INT32_MAX - 1), .unfold = s->unfold});
   else if (f) ir_print_fn(&t, f);
   else ir_print(&t, m);
   return print(&t);
@@ -239,7 +272,8 @@ static Status run_dump(Arena *a, const char *path, const Settings *s) {
 static Status explain_code(Arena *a, const char *code) {
   Text t;
   text_init(&t, a);
-  const char *at = strstr(errors_text, arena_printf(a, "\n### %s\n", code)), *end = at ? strstr(at + 4, "\n##") : 0;
+  const char *at = strstr(errors_text, arena_printf(a, "\n### %s\n", code)),
+             *end = at ? strstr(at + 4, "\n##") : 0;
   if (!at) return fail(EXIT_USAGE, "no message '%s'; grammar/ERRORS.md lists them", code);
   if (!end) end = errors_text + errors_size;
   text_add(&t, at + 5, (size_t)(end - at - 5));
@@ -248,7 +282,9 @@ static Status explain_code(Arena *a, const char *code) {
   return print(&t);
 }
 
-static bool is_code(const char *word) { return !strncmp(word, "MT", 2) && strspn(word + 2, "0123456789") == 4 && !word[6]; }
+static bool is_code(const char *word) {
+  return !strncmp(word, "MT", 2) && strspn(word + 2, "0123456789") == 4 && !word[6];
+}
 
 static Status run_explain(Arena *a, const char *path, const char *what, const Settings *s) {
   Program *p;
@@ -268,12 +304,16 @@ static Status run_explain(Arena *a, const char *path, const char *what, const Se
   explain_names(p, &names);
   Str near = nearest(what, names.at, names.n);
   if (near) return no_name("name", what, names.at, names.n);
-  return fail(EXIT_USAGE, "nothing is called '%s' in %s; a line is 45, a value %%12, others go by their names: loss, wte.weight, seq, train.clip, attention", what, path);
+  return fail(EXIT_USAGE,
+              "nothing is called '%s' in %s; a line is 45, a value %%12, others go by their names: loss, "
+              "wte.weight, seq, train.clip, attention",
+              what, path);
 }
 
 static Status run_interp(Arena *a, const char *path, const Settings *s) {
   Program *p;
-  if (s->interp.steps < 0) return fail(EXIT_USAGE, "--steps is a number of steps, not %lld", (long long)s->interp.steps);
+  if (s->interp.steps < 0)
+    return fail(EXIT_USAGE, "--steps is a number of steps, not %lld", (long long)s->interp.steps);
   TRY(build(a, path, s, PASS_reshard, &p));
   return interp_command(a, p->module, &s->interp);
 }
@@ -281,25 +321,31 @@ static Status run_interp(Arena *a, const char *path, const Settings *s) {
 static Status run_opt(const char *path, const Settings *s) {
   bool on;
   TRY(color_of(s->color, &on));
-  return s->after ? passes_opt(path, s->after, (RunOptions){0}) : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
+  return s->after ? passes_opt(path, s->after, (RunOptions){0})
+                  : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
-// ---- main ---------------------------------------------------------------------------------------------------------
+// ---- main -------------------------------------------------------------------------------------------------
 static void usage(FILE *to) {
-  fprintf(to, "usage: mtc COMMAND …\n\nA compiler of models for training: from a model text to a plan that mtrun executes.\n\n");
-  for (size_t i = 0; i < COUNT(commands); i++) fprintf(to, "  %-12s %.*s\n", commands[i].name, (int)strcspn(commands[i].about, "\n"), commands[i].about);
-  fprintf(to, "\n"
-              "  mtc COMMAND --help    the options of a command\n"
-              "  mtc --list-ops        the primitives of the language, and the operations of the graph\n"
-              "  mtc --list-passes     what happens between text and plan\n"
-              "  mtc --list-settings   every setting of precision, parallel and train, for --set\n"
-              "  mtc --version\n\n"
-              "A model text is checked first, and mistakes are told with their line:\n\n"
-              "  mtc check models/gpt2.mt -D hidden=770\n"
-              "  mtc explain MT0303\n\n"
-              "Exit codes: 0 done; 1 an error in the text; 64 the command line; 65 a file that is not right; 66 a file that is not there;\n"
-              "69 not available; 70 a fault of mtc; 73, 74 cannot write, cannot read; 77 not permitted.\n"
-              "The language is described in grammar/LANGUAGE.md.\n");
+  fprintf(to, "usage: mtc COMMAND …\n\n"
+              "A compiler of models for training: from a model text to a plan that mtrun executes.\n\n");
+  for (size_t i = 0; i < COUNT(commands); i++)
+    fprintf(to, "  %-12s %.*s\n", commands[i].name, (int)strcspn(commands[i].about, "\n"), commands[i].about);
+  fprintf(
+    to,
+    "\n"
+    "  mtc COMMAND --help    the options of a command\n"
+    "  mtc --list-ops        the primitives of the language, and the operations of the graph\n"
+    "  mtc --list-passes     what happens between text and plan\n"
+    "  mtc --list-settings   every setting of precision, parallel and train, for --set\n"
+    "  mtc --version\n\n"
+    "A model text is checked first, and mistakes are told with their line:\n\n"
+    "  mtc check models/gpt2.mt -D hidden=770\n"
+    "  mtc explain MT0303\n\n"
+    "Exit codes: 0 done; 1 an error in the text; 64 the command line; 65 a file that is not right;\n"
+    "66 a file that is not there; 69 not available; 70 a fault of mtc; 73 cannot write; 74 reading or writing\n"
+    "failed; 77 not permitted.\n"
+    "The language is described in grammar/LANGUAGE.md.\n");
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
@@ -309,7 +355,8 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   TRY(options_parse(a, c, argc, argv, &s, &words, &help));
   if (help) return options_help(c, &s, stdout), 0;
   bool explain = !strcmp(c->name, "mtc explain");
-  if (words.n < 1 || words.n > (explain ? 2u : 1u)) return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
+  if (words.n < 1 || words.n > (explain ? 2u : 1u))
+    return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
   const char *path = words.at[0].text;
   if (!strcmp(c->name, "mtc compile")) return run_compile(a, path, &s);
   if (!strcmp(c->name, "mtc check")) return run_check(a, path, &s);
@@ -338,12 +385,16 @@ static Status no_command(const char *word) {
   Str names[COUNT(commands)];
   for (size_t i = 0; i < COUNT(commands); i++) names[i] = commands[i].name + 4;
   Str near = nearest(word, names, COUNT(names));
-  if (ends_with(word, ".mt")) return fail(EXIT_USAGE, "'%s' is no command; did you mean mtc check %s?", word, word);
+  if (ends_with(word, ".mt"))
+    return fail(EXIT_USAGE, "'%s' is no command; did you mean mtc check %s?", word, word);
   if (is_code(word)) return fail(EXIT_USAGE, "'%s' is no command; did you mean mtc explain %s?", word, word);
-  return fail(EXIT_USAGE, "no command '%.100s'%s%s%s", word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "; see mtc --help");
+  return fail(EXIT_USAGE, "no command '%.100s'%s%s%s", word, near ? "; did you mean '" : "", near ? near : "",
+              near ? "'?" : "; see mtc --help");
 }
 
-static bool is_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"); }
+static bool is_help(const char *word) {
+  return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
 
 static Status run(int argc, char **argv) {
   char ask[] = "--help", *help[] = {argv[0], ask, 0};

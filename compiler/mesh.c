@@ -1,6 +1,8 @@
-// mesh.c -- the axes of the mesh and the rules that map dims to them, from the text, then from the command line.
+// mesh.c -- the axes of the mesh and the rules that map dims to them, from the text, then from the command
+// line.
 //
-// There are five axes, in the order of rank = tp + TP·(cp + CP·(ep + EP·(dp + DP·pp))); those that nobody gives an extent have 1.
+// There are five axes, in the order of rank = tp + TP·(cp + CP·(ep + EP·(dp + DP·pp))); those that nobody
+// gives an extent have 1.
 #include "compiler/sema.h"
 #include <math.h>
 #include <string.h>
@@ -28,7 +30,8 @@ static void axes_set(Sema *s, const Ast *mesh) {
     Number n = number_eval(p, &p->user, set->kid[0]->kid[0]);
     if (n.kind == NUM_error) continue;
     if (n.kind != NUM_number || n.num < 1 || n.num > RANKS_LIMIT || n.num != floor(n.num))
-      ERR(set->span, "MT0305", "mesh %s is %s; it must be whole, positive and at most %d", set->text, number_text(p->arena, n), RANKS_LIMIT);
+      ERR(set->span, "MT0305", "mesh %s is %s; it must be whole, positive and at most %d", set->text,
+          number_text(p->arena, n), RANKS_LIMIT);
     else
       s->m->axis.at[at].size = (int32_t)n.num, ranks *= (int64_t)n.num;
     if (ranks <= RANKS_LIMIT) continue;
@@ -37,7 +40,7 @@ static void axes_set(Sema *s, const Ast *mesh) {
   }
 }
 
-// ---- rules --------------------------------------------------------------------------------------------------------
+// ---- rules ------------------------------------------------------------------------------------------------
 static bool rule_find(const Program *p, Str dim, bool weak, uint32_t *at) {
   const uint64_t *i = map_get(&p->rule_by_dim, rule_key(dim, weak));
   if (!i || !*i) return false;
@@ -55,7 +58,8 @@ static void rule_drop(Program *p, uint32_t at) {
   map_put(&p->rule_by_dim, rule_key(m->rule.at[at].dim, m->rule.at[at].weak), 0);
   memmove(m->rule.at + at, m->rule.at + at + 1, (m->rule.n - at - 1) * sizeof *m->rule.at);
   m->rule.n--;
-  for (uint32_t i = at; i < m->rule.n; i++) map_put(&p->rule_by_dim, rule_key(m->rule.at[i].dim, m->rule.at[i].weak), i + 1);
+  for (uint32_t i = at; i < m->rule.n; i++)
+    map_put(&p->rule_by_dim, rule_key(m->rule.at[i].dim, m->rule.at[i].weak), i + 1);
 }
 
 static bool rule_axes(Sema *s, const Ast *axes, MapRule *r) {
@@ -68,7 +72,8 @@ static bool rule_axes(Sema *s, const Ast *axes, MapRule *r) {
     for (uint32_t j = 0; j < r->naxis; j++) twice |= r->axis[j] == id;
     if (id < 0) no_axis(s, axis->span, axis->text), ok = false;
     else if (twice) ERR(axis->span, "MT0224", "axis '%s' is named twice", axis->text), ok = false;
-    else if (r->naxis == MAX_SPLIT) ERR(axis->span, "MT0314", "a dim is split by at most %d axes", MAX_SPLIT), ok = false;
+    else if (r->naxis == MAX_SPLIT)
+      ERR(axis->span, "MT0314", "a dim is split by at most %d axes", MAX_SPLIT), ok = false;
     else r->axis[r->naxis++] = (uint8_t)id;
   }
   return ok;
@@ -85,7 +90,8 @@ static void rule_add(Sema *s, const Ast *map, bool replaces) {
     r.dim = d->text;
     bool known = rule_find(s->p, r.dim, weak, &at);
     if (known && !replaces) {
-      ERR(d->span, "MT0224", "'%s' already has a%s rule (%s)", d->text, weak ? " weak" : "", span_text(s->p->diag, s->p->arena, s->m->rule.at[at].loc));
+      ERR(d->span, "MT0224", "'%s' already has a%s rule (%s)", d->text, weak ? " weak" : "",
+          span_text(s->p->diag, s->p->arena, s->m->rule.at[at].loc));
       continue;
     }
     if (known) rule_drop(s->p, at);
@@ -106,14 +112,17 @@ static void rules_remove(Sema *s, const Ast *name) {
 
 void mesh_read(Sema *s) {
   const Ast *declared = 0;
-  for (size_t i = 0; i < COUNT(axis_names); i++) vec_push(s->p->arena, &s->m->axis, (Axis){intern(s->p->in, axis_names[i]), 1});
+  for (size_t i = 0; i < COUNT(axis_names); i++)
+    vec_push(s->p->arena, &s->m->axis, (Axis){intern(s->p->in, axis_names[i]), 1});
   for (uint32_t i = 0; i < s->item.n; i++) {
     const Ast *it = s->item.at[i];
     for (uint32_t k = 0; it->kind == N_parallel && k < it->kid[0]->n; k++) {
       const Ast *x = it->kid[0]->kid[k];
       if (x->kind == N_map) rule_add(s, x, false);
       if (x->kind != N_mesh) continue;
-      if (declared) ERR(x->span, "MT0224", "the mesh is already given at %s", span_text(s->p->diag, s->p->arena, declared->span));
+      if (declared)
+        ERR(x->span, "MT0224", "the mesh is already given at %s",
+            span_text(s->p->diag, s->p->arena, declared->span));
       declared = x;
     }
   }
@@ -136,11 +145,14 @@ void mesh_check(Sema *s) {
     word_suggest(p->diag, r->dim, names.at, names.n);
   }
   for (uint32_t a = 0; a < s->m->axis.n; a++) {
-    bool used = s->m->axis.at[a].size == 1 || !strcmp(s->m->axis.at[a].name, "pp");  // pp: the pipeline's cut uses it
+    bool used = s->m->axis.at[a].size == 1 ||
+                !strcmp(s->m->axis.at[a].name, "pp");  // pp: the pipeline's cut uses it
     for (uint32_t i = 0; i < s->m->rule.n && !used; i++)
       for (uint32_t k = 0; k < s->m->rule.at[i].naxis; k++) used |= s->m->rule.at[i].axis[k] == a;
     if (used) continue;
-    ERR(s->mesh->span, "MT0313", "axis %s is %d and no rule maps a dim to it", s->m->axis.at[a].name, s->m->axis.at[a].size);
-    diag_note(p->diag, "write map DIM -> %s, or --map \"DIM -> %s\"", s->m->axis.at[a].name, s->m->axis.at[a].name);
+    ERR(s->mesh->span, "MT0313", "axis %s is %d and no rule maps a dim to it", s->m->axis.at[a].name,
+        s->m->axis.at[a].size);
+    diag_note(p->diag, "write map DIM -> %s, or --map \"DIM -> %s\"", s->m->axis.at[a].name,
+              s->m->axis.at[a].name);
   }
 }

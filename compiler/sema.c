@@ -1,13 +1,13 @@
 // sema.c -- a model text to a Program: names, config and presets, the mesh and its rules, settings, dims.
 //
-// Overrides are applied in the command line's order; a preset is a list of overrides at its place. `require` is checked
-// after all. Bodies are not looked at here: lowering does that, call by call.
+// Overrides are applied in the command line's order; a preset is a list of overrides at its place. `require`
+// is checked after all. Bodies are not looked at here: lowering does that, call by call.
 #include "compiler/sema.h"
 #include "grammar/prelude.h"
 #include <math.h>
 #include <string.h>
 
-// ---- names of functions ---------------------------------------------------------------------------------------------
+// ---- names of functions -----------------------------------------------------------------------------------
 // The names of a list are all different.
 static void names_differ(Sema *s, const Ast *list, const char *what) {
   Map seen;
@@ -33,7 +33,8 @@ static void header_check(Sema *s, const Ast *def) {
     if (def->kid[0]->kid[i]->text) map_put(&inputs, key_of(def->kid[0]->kid[i]->text), 1);
   for (uint32_t i = 0; i < def->kid[1]->n; i++) {
     const Ast *o = def->kid[1]->kid[i];
-    if (o->text && map_get(&inputs, key_of(o->text))) ERR(o->span, "MT0224", "output '%s' is an input, too", o->text);
+    if (o->text && map_get(&inputs, key_of(o->text)))
+      ERR(o->span, "MT0224", "output '%s' is an input, too", o->text);
   }
 }
 
@@ -43,7 +44,8 @@ static void collect(Sema *s, Scope *scope, const Ast *item) {
   const uint64_t *was = map_get(&scope->def_by_name, key_of(item->text));
   header_check(s, item);
   if (was) {
-    ERR(item->span, "MT0224", "'%s' is already defined at %s", item->text, span_text(p->diag, p->arena, scope->def.at[*was].ast->span));
+    ERR(item->span, "MT0224", "'%s' is already defined at %s", item->text,
+        span_text(p->diag, p->arena, scope->def.at[*was].ast->span));
     return;
   }
   vec_push(p->arena, &scope->def, (Def){.name = item->text, .ast = item, .scope = scope});
@@ -56,7 +58,9 @@ static void find_model(Sema *s) {
   for (uint32_t i = 0; i < p->user.def.n; i++) {
     const Ast *ast = p->user.def.at[i].ast;
     if (ast->kind != N_model) continue;
-    if (p->model) ERR(ast->span, "MT0343", "a second model; the first is '%s' at %s", p->model->name, span_text(p->diag, p->arena, p->model->ast->span));
+    if (p->model)
+      ERR(ast->span, "MT0343", "a second model; the first is '%s' at %s", p->model->name,
+          span_text(p->diag, p->arena, p->model->ast->span));
     else p->model = &p->user.def.at[at = i];
   }
   if (p->model) return;
@@ -75,19 +79,28 @@ static void presets_check(Sema *s) {
   }
 }
 
-// ---- config -------------------------------------------------------------------------------------------------------
+// ---- config -----------------------------------------------------------------------------------------------
 static void config_add(Sema *s, const Ast *set) {
   Program *p = s->p;
   Scope *u = &p->user;
   const uint64_t *was = map_get(&u->config_by_name, key_of(set->text));
-  if (was) { ERR(set->span, "MT0224", "'%s' is already defined at %s", set->text, span_text(p->diag, p->arena, u->config.at[*was].loc)); return; }
-  if (number_predefined(set->text)) { ERR(set->span, "MT0224", "'%s' is predefined; choose another name", set->text); return; }
+  if (was) {
+    ERR(set->span, "MT0224", "'%s' is already defined at %s", set->text,
+        span_text(p->diag, p->arena, u->config.at[*was].loc));
+    return;
+  }
+  if (number_predefined(set->text)) {
+    ERR(set->span, "MT0224", "'%s' is predefined; choose another name", set->text);
+    return;
+  }
   if (set->kid[0]->n != 1) return;                                     // an error, which was reported
   vec_push(p->arena, &u->config, (Config){.name = set->text, .loc = set->span, .ast = set->kid[0]->kid[0]});
   map_put(&u->config_by_name, key_of(set->text), u->config.n - 1);
 }
 
-static const char *number_kind(NumberKind k) { return k == NUM_bool ? "true or false" : k == NUM_string ? "a string" : "a number"; }
+static const char *number_kind(NumberKind k) {
+  return k == NUM_bool ? "true or false" : k == NUM_string ? "a string" : "a number";
+}
 
 // The value that a config is given is of the kind that it has in the text.
 static void config_override(Sema *s, const ConfigOverride *o) {
@@ -109,7 +122,8 @@ static void config_kind(Sema *s, const Config *c, const Ast *written) {
   uint32_t errors = p->diag->errors;
   Number was = number_eval(p, &p->user, written);
   if (p->diag->errors > errors || c->value.kind == NUM_error || was.kind == c->value.kind) return;
-  ERR(c->ast->span, "MT0304", "%s is %s (%s), got %s", c->name, number_kind(was.kind), span_text(p->diag, p->arena, c->loc), number_text(p->arena, c->value));
+  ERR(c->ast->span, "MT0304", "%s is %s (%s), got %s", c->name, number_kind(was.kind),
+      span_text(p->diag, p->arena, c->loc), number_text(p->arena, c->value));
 }
 
 static void require_check(Sema *s, const Ast *r) {
@@ -117,7 +131,8 @@ static void require_check(Sema *s, const Ast *r) {
   Number ok = number_eval(p, &p->user, r->kid[0]);
   Text names;
   text_init(&names, p->arena);
-  if (ok.kind == NUM_number || ok.kind == NUM_string) ERR(r->kid[0]->span, "MT0250", "a condition is true or false, got %s", number_text(p->arena, ok));
+  if (ok.kind == NUM_number || ok.kind == NUM_string)
+    ERR(r->kid[0]->span, "MT0250", "a condition is true or false, got %s", number_text(p->arena, ok));
   if (ok.kind != NUM_bool || ok.num != 0) return;
   values_explain(p, r->kid[0], &names);
   ERR(r->kid[0]->span, "MT0303", "require %s fails", span_words(p->diag, p->arena, r->kid[0]->span, "this"));
@@ -141,7 +156,7 @@ static void configs(Sema *s) {
       if (s->item.at[i]->kid[0]->kid[k]->kind == N_require) require_check(s, s->item.at[i]->kid[0]->kid[k]);
 }
 
-// ---- dims ---------------------------------------------------------------------------------------------------------
+// ---- dims -------------------------------------------------------------------------------------------------
 static void dims_collect(Sema *s) {
   Program *p = s->p;
   const Ast *sample = 0;
@@ -150,11 +165,13 @@ static void dims_collect(Sema *s) {
     if (it->kind != N_dim) continue;
     const uint64_t *was = map_get(&p->dim_item, key_of(it->text));
     if (was) {
-      ERR(it->span, "MT0224", "dim '%s' is already defined at %s", it->text, span_text(p->diag, p->arena, p->dim.at[*was].ast->span));
+      ERR(it->span, "MT0224", "dim '%s' is already defined at %s", it->text,
+          span_text(p->diag, p->arena, p->dim.at[*was].ast->span));
       continue;
     }
     if (it->kid[0]->kind == N_none && sample) {
-      ERR(it->span, "MT0308", "dim %s has no extent, and the run gives one only: that of '%s' (%s)", it->text, sample->text, span_text(p->diag, p->arena, sample->span));
+      ERR(it->span, "MT0308", "dim %s has no extent, and the run gives one only: that of '%s' (%s)", it->text,
+          sample->text, span_text(p->diag, p->arena, sample->span));
       continue;
     }
     if (it->kid[0]->kind == N_none) sample = it;
@@ -170,13 +187,15 @@ static void check_batch(Sema *s) {
     const Dim *d = &s->m->dim.at[i];
     if (!d->sample || s->p->global_batch % MAX(d->extent, 1) == 0) continue;
     const Setting *g = setting_find(s->m, "train.global_batch");
-    ERR(g->loc.line ? g->loc : s->p->model->ast->span, "MT0334", "train.global_batch is %lld and must be a multiple of %lld, the samples of a microbatch on all ranks", (long long)s->p->global_batch,
-        (long long)d->extent);
-    diag_note(s->p->diag, "train.micro_batch is %lld, the axes that %s is mapped to make %lld", (long long)s->p->micro_batch, d->name, (long long)(d->extent / MAX(s->p->micro_batch, 1)));
+    ERR(g->loc.line ? g->loc : s->p->model->ast->span, "MT0334",
+        "train.global_batch is %lld and must be a multiple of %lld, the samples of a microbatch on all ranks",
+        (long long)s->p->global_batch, (long long)d->extent);
+    diag_note(s->p->diag, "train.micro_batch is %lld, the axes that %s is mapped to make %lld",
+              (long long)s->p->micro_batch, d->name, (long long)(d->extent / MAX(s->p->micro_batch, 1)));
   }
 }
 
-// ---- the objective --------------------------------------------------------------------------------------------------
+// ---- the objective ----------------------------------------------------------------------------------------
 static void term_add(Sema *s, Str name, double coef, Span at) {
   Program *p = s->p;
   for (uint32_t i = 0; i < p->minimize.n; i++)
@@ -185,7 +204,8 @@ static void term_add(Sema *s, Str name, double coef, Span at) {
 }
 
 static bool is_number(const Sema *s, const Ast *e) {                  // names nothing but configs and dims
-  if (e->kind == N_name) return map_get(&s->p->user.config_by_name, key_of(e->text)) || number_predefined(e->text);
+  if (e->kind == N_name)
+    return map_get(&s->p->user.config_by_name, key_of(e->text)) || number_predefined(e->text);
   if (e->kind == N_call && !strcmp(e->text, "extent")) return true;
   for (uint32_t i = 0; i < e->n; i++)
     if (!is_number(s, e->kid[i])) return false;
@@ -206,17 +226,20 @@ static void minimize(Sema *s, const Ast *e, double coef) {
   if ((op == '*' || op == '/') && is_number(s, e->kid[factor])) {
     Number n = number_eval(p, &p->user, e->kid[factor]);
     double c = op == '*' ? coef * n.num : coef / n.num;
-    if (n.kind == NUM_number && !isfinite(c)) ERR(e->kid[factor]->span, "MT0322", "a factor of %s in minimize", number_text(p->arena, number_of(c)));
+    if (n.kind == NUM_number && !isfinite(c))
+      ERR(e->kid[factor]->span, "MT0322", "a factor of %s in minimize", number_text(p->arena, number_of(c)));
     else if (n.kind == NUM_number) minimize(s, e->kid[1 - factor], c);
-    else if (n.kind != NUM_error) ERR(e->kid[factor]->span, "MT0322", "minimize: %s is no number", number_text(p->arena, n));
+    else if (n.kind != NUM_error)
+      ERR(e->kid[factor]->span, "MT0322", "minimize: %s is no number", number_text(p->arena, n));
     return;
   }
   if (e->kind == N_none) return;
   ERR(e->span, "MT0322", "minimize wants a linear combination of outputs");
-  diag_note(p->diag, "such as loss + 0.01 * aux_loss; anything else is computed in the model and named as an output");
+  diag_note(p->diag,
+            "such as loss + 0.01 * aux_loss; anything else is computed in the model and named as an output");
 }
 
-// ---- keep ---------------------------------------------------------------------------------------------------------
+// ---- keep -------------------------------------------------------------------------------------------------
 static Def *kept_function(Sema *s, Str name) {
   Scope *scopes[] = {&s->p->user, &s->p->prelude};
   for (uint32_t i = 0; i < 2; i++) {
@@ -229,7 +252,8 @@ static Def *kept_function(Sema *s, Str name) {
 static void keep_apply(Sema *s, const Ast *keep) {
   Program *p = s->p;
   DType dtype = dtype_find(keep->text);
-  if (!dtype_is_float(dtype) || dtype == DT_float) ERR(keep->span, "MT0320", "keep wants a float dtype, such as f32, not %s", keep->text);
+  if (!dtype_is_float(dtype) || dtype == DT_float)
+    ERR(keep->span, "MT0320", "keep wants a float dtype, such as f32, not %s", keep->text);
   for (uint32_t j = 0; j < keep->kid[0]->n; j++) {
     const Ast *name = keep->kid[0]->kid[j];
     if (name->kind != N_name) continue;
@@ -238,12 +262,13 @@ static void keep_apply(Sema *s, const Ast *keep) {
     VEC(Str) names = {0};
     for (uint32_t d = 0; d < p->user.def.n; d++) vec_push(p->arena, &names, p->user.def.at[d].name);
     for (uint32_t d = 0; d < p->prelude.def.n; d++) vec_push(p->arena, &names, p->prelude.def.at[d].name);
-    ERR(name->span, "MT0320", "keep %s: '%s' is no function of the text or the prelude", keep->text, name->text);
+    ERR(name->span, "MT0320", "keep %s: '%s' is no function of the text or the prelude", keep->text,
+        name->text);
     word_suggest(p->diag, name->text, names.at, names.n);
   }
 }
 
-// ---- settings -----------------------------------------------------------------------------------------------------
+// ---- settings ---------------------------------------------------------------------------------------------
 static void settings(Sema *s) {
   Program *p = s->p;
   Map seen;                                                            // path and file: once in a text
@@ -266,7 +291,7 @@ static void settings(Sema *s) {
   settings_complete(p);
 }
 
-// -------------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 static void scope_init(Scope *s, Arena *a, Scope *up) {
   s->up = up;
   map_init(&s->def_by_name, a), map_init(&s->config_by_name, a), map_init(&s->dim_by_name, a);
@@ -299,7 +324,8 @@ Program *sema(Arena *a, Intern *in, Diag *d, const char *path, const Override *o
   if (good(s)) configs(s);
   if (good(s)) settings(s), mesh_read(s);
   if (good(s)) {
-    p->micro_batch = whole_setting(s, "train.micro_batch"), p->global_batch = whole_setting(s, "train.global_batch");
+    p->micro_batch = whole_setting(s, "train.micro_batch"),
+    p->global_batch = whole_setting(s, "train.global_batch");
     p->dims_known = true;
     for (uint32_t i = 0; i < p->dim.n; i++) dim_value(p, p->dim.at[i].ast->text);
     mesh_check(s);

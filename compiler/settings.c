@@ -1,4 +1,5 @@
-// settings.c -- what precision, parallel and train say: known paths, kinds, callees and arguments (settings.def).
+// settings.c -- what precision, parallel and train say: known paths, kinds, callees and arguments
+// (settings.def).
 #include "compiler/program.h"
 #include "runtime/schedule.h"
 #include <ctype.h>
@@ -7,11 +8,23 @@
 #include <string.h>
 
 typedef enum { ROW_whole, ROW_num, ROW_word, ROW_flag, ROW_call, ROW_list, ROW_expr, ROW_names } RowKind;
-typedef struct { const char *path; RowKind kind; const char *otherwise; double least, most; const char *words, *doc; } Row;
-typedef struct { const char *path, *callee, *arg; RowKind kind; double otherwise; const char *words, *doc; } CallRow;
+typedef struct {
+  const char *path;
+  RowKind kind;
+  const char *otherwise;
+  double least, most;
+  const char *words, *doc;
+} Row;
+typedef struct {
+  const char *path, *callee, *arg;
+  RowKind kind;
+  double otherwise;
+  const char *words, *doc;
+} CallRow;
 
 static const Row rows[] = {
-#define SETTING(path, kind, otherwise, least, most, words, doc) {path, ROW_##kind, otherwise, least, most, words, doc},
+#define SETTING(path, kind, otherwise, least, most, words, doc)                                              \
+  {path, ROW_##kind, otherwise, least, most, words, doc},
 #define CALL(path, callee, arg, kind, otherwise, words, doc)
 #include "compiler/settings.def"
 #undef SETTING
@@ -19,7 +32,8 @@ static const Row rows[] = {
 };
 static const CallRow calls[] = {
 #define SETTING(path, kind, otherwise, least, most, words, doc)
-#define CALL(path, callee, arg, kind, otherwise, words, doc) {path, callee, arg, ROW_##kind, otherwise, words, doc},
+#define CALL(path, callee, arg, kind, otherwise, words, doc)                                                 \
+  {path, callee, arg, ROW_##kind, otherwise, words, doc},
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
@@ -31,9 +45,12 @@ static const Row *row_of(const char *path) {
   return 0;
 }
 
-static const CallRow *call_row(const char *path, const char *callee, const char *arg) { // arg 0: the callee's first row
+static const CallRow *call_row(const char *path, const char *callee,
+                               const char *arg) {  // arg 0: the callee's first row
   for (size_t i = 0; i < COUNT(calls); i++)
-    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].callee, callee) && (!arg || !strcmp(calls[i].arg, arg))) return &calls[i];
+    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].callee, callee) &&
+        (!arg || !strcmp(calls[i].arg, arg)))
+      return &calls[i];
   return 0;
 }
 
@@ -48,22 +65,27 @@ static const char *names_listed(Program *p, const Names *names) {
 
 static Names words_of(Program *p, const char *words) {                 // "a b c"
   Names names = {0};
-  for (size_t n; (n = strcspn(words, " ")); words += n, words += strspn(words, " ")) vec_push(p->arena, &names, intern_n(p->in, words, n));
+  for (size_t n; (n = strcspn(words, " ")); words += n, words += strspn(words, " "))
+    vec_push(p->arena, &names, intern_n(p->in, words, n));
   return names;
 }
 
-// ---- values -------------------------------------------------------------------------------------------------------
+// ---- values -----------------------------------------------------------------------------------------------
 static Setting value_of(Program *p, Str path, const Ast *e, bool call);
 
 static void call_arguments(Program *p, Setting *v, const Ast *e) {
   enum { MOST = 64 };
   const Ast *args = e->kid[2];
-  if (args->n > MOST) { diag_error(p->diag, e->span, "MT0333", "%s has more than %d arguments", e->text, MOST); return; }
+  if (args->n > MOST) {
+    diag_error(p->diag, e->span, "MT0333", "%s has more than %d arguments", e->text, MOST);
+    return;
+  }
   v->arg = NEW_N(p->arena, Setting, args->n + 1);
   for (uint32_t i = 0; i < args->n; i++) {
     const Ast *a = args->kid[i];
     if (a->kind != N_arg) continue;
-    if (*a->text && setting_arg(v, a->text)) diag_error(p->diag, a->span, "MT0224", "'%s' is given twice", a->text);
+    if (*a->text && setting_arg(v, a->text))
+      diag_error(p->diag, a->span, "MT0224", "'%s' is given twice", a->text);
     else v->arg[v->narg++] = value_of(p, a->text, a->kid[0], false);
   }
 }
@@ -71,7 +93,8 @@ static void call_arguments(Program *p, Setting *v, const Ast *e) {
 // call: a call is a callee with arguments, else it is computed
 static Setting value_of(Program *p, Str path, const Ast *e, bool call) {
   Setting v = {.path = path, .loc = e->span};
-  bool config = e->kind == N_name && (map_get(&p->user.config_by_name, key_of(e->text)) || number_predefined(e->text));
+  bool config = e->kind == N_name &&
+                (map_get(&p->user.config_by_name, key_of(e->text)) || number_predefined(e->text));
   if (e->kind == N_name && !config) {
     bool on = !strcmp(e->text, "on");
     if (on || !strcmp(e->text, "off")) v.kind = SET_bool, v.num = on;
@@ -92,65 +115,92 @@ static Setting value_of(Program *p, Str path, const Ast *e, bool call) {
 }
 
 static const char *value_text(Program *p, const Setting *v) {
-  return v->kind == SET_num ? number_text(p->arena, number_of(v->num)) : v->kind == SET_bool ? (v->num != 0 ? "on" : "off") : v->word;
+  return v->kind == SET_num    ? number_text(p->arena, number_of(v->num))
+         : v->kind == SET_bool ? (v->num != 0 ? "on" : "off")
+                               : v->word;
 }
 
 static void word_check(Program *p, const Setting *v, const char *path, const char *words) {
   Names known = words_of(p, words);
   for (uint32_t i = 0; i < known.n; i++)
     if (v->kind == SET_word && !strcmp(known.at[i], v->word)) return;
-  diag_error(p->diag, v->loc, "MT0331", "%s is one of %s; got %s", path, names_listed(p, &known), value_text(p, v));
+  diag_error(p->diag, v->loc, "MT0331", "%s is one of %s; got %s", path, names_listed(p, &known),
+             value_text(p, v));
   if (v->kind == SET_word) word_suggest(p->diag, v->word, known.at, known.n);
 }
 
 static void number_check(Program *p, const Setting *v, const Row *row) {
   bool whole = row->kind == ROW_whole;
-  if (v->kind != SET_num) diag_error(p->diag, v->loc, "MT0331", "%s is a number, got %s", row->path, value_text(p, v));
-  else if (whole && v->num != floor(v->num)) diag_error(p->diag, v->loc, "MT0335", "%s is a whole number, got %s", row->path, value_text(p, v));
-  else if (!(v->num >= row->least)) diag_error(p->diag, v->loc, "MT0335", "%s is at least %s, got %s", row->path, number_text(p->arena, number_of(row->least)), value_text(p, v));
-  else if (v->num > row->most) diag_error(p->diag, v->loc, "MT0335", "%s is at most %s, got %s", row->path, number_text(p->arena, number_of(row->most)), value_text(p, v));
+  if (v->kind != SET_num)
+    diag_error(p->diag, v->loc, "MT0331", "%s is a number, got %s", row->path, value_text(p, v));
+  else if (whole && v->num != floor(v->num))
+    diag_error(p->diag, v->loc, "MT0335", "%s is a whole number, got %s", row->path, value_text(p, v));
+  else if (!(v->num >= row->least))
+    diag_error(p->diag, v->loc, "MT0335", "%s is at least %s, got %s", row->path,
+               number_text(p->arena, number_of(row->least)), value_text(p, v));
+  else if (v->num > row->most)
+    diag_error(p->diag, v->loc, "MT0335", "%s is at most %s, got %s", row->path,
+               number_text(p->arena, number_of(row->most)), value_text(p, v));
 }
 
-// ---- calls --------------------------------------------------------------------------------------------------------
+// ---- calls ------------------------------------------------------------------------------------------------
 static void argument_check(Program *p, const Setting *v, const Setting *arg) {
   const CallRow *row = call_row(v->path, v->word, arg->path);
   if (!row) {
     Names args = {0};
     for (size_t i = 0; i < COUNT(calls); i++)
-      if (!strcmp(calls[i].path, v->path) && !strcmp(calls[i].callee, v->word) && isalpha((unsigned char)*calls[i].arg)) vec_push(p->arena, &args, calls[i].arg);
+      if (!strcmp(calls[i].path, v->path) && !strcmp(calls[i].callee, v->word) &&
+          isalpha((unsigned char)*calls[i].arg))
+        vec_push(p->arena, &args, calls[i].arg);
     if (!args.n) diag_error(p->diag, arg->loc, "MT0333", "%s takes no arguments by name", v->word);
-    else if (*arg->path) diag_error(p->diag, arg->loc, "MT0333", "%s has no argument '%s'; there are %s", v->word, arg->path, names_listed(p, &args));
-    else diag_error(p->diag, arg->loc, "MT0333", "%s wants its arguments by name, such as %s = …", v->word, args.at[0]);
+    else if (*arg->path)
+      diag_error(p->diag, arg->loc, "MT0333", "%s has no argument '%s'; there are %s", v->word, arg->path,
+                 names_listed(p, &args));
+    else
+      diag_error(p->diag, arg->loc, "MT0333", "%s wants its arguments by name, such as %s = …", v->word,
+                 args.at[0]);
     if (*arg->path) word_suggest(p->diag, arg->path, args.at, args.n);
     return;
   }
   const char *name = *row->arg ? row->arg : v->word;
   bool flag = arg->kind == SET_bool || (arg->kind == SET_num && (arg->num == 0 || arg->num == 1));
-  if (row->kind == ROW_flag && !flag) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is on or off, got %s", name, v->path, value_text(p, arg));
+  if (row->kind == ROW_flag && !flag)
+    diag_error(p->diag, arg->loc, "MT0331", "%s of %s is on or off, got %s", name, v->path,
+               value_text(p, arg));
   else if (row->kind == ROW_flag) return;
-  else if (row->kind == ROW_num && arg->kind != SET_num) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a number, got %s", name, v->path, value_text(p, arg));
-  else if (row->kind != ROW_num && arg->kind != SET_word) diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a word, got %s", name, v->path, value_text(p, arg));
+  else if (row->kind == ROW_num && arg->kind != SET_num)
+    diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a number, got %s", name, v->path,
+               value_text(p, arg));
+  else if (row->kind != ROW_num && arg->kind != SET_word)
+    diag_error(p->diag, arg->loc, "MT0331", "%s of %s is a word, got %s", name, v->path, value_text(p, arg));
   else if (*row->words) word_check(p, arg, arena_printf(p->arena, "%s.%s", v->path, name), row->words);
 }
 
 static void no_callee(Program *p, const Setting *v) {
   Names names = {0};
   for (size_t i = 0; i < COUNT(calls); i++)
-    if (!strcmp(calls[i].path, v->path) && (!i || strcmp(calls[i - 1].callee, calls[i].callee))) vec_push(p->arena, &names, calls[i].callee);
-  diag_error(p->diag, v->loc, "MT0332", "%s: there is no '%s'; there are %s", v->path, v->word, names_listed(p, &names));
+    if (!strcmp(calls[i].path, v->path) && (!i || strcmp(calls[i - 1].callee, calls[i].callee)))
+      vec_push(p->arena, &names, calls[i].callee);
+  diag_error(p->diag, v->loc, "MT0332", "%s: there is no '%s'; there are %s", v->path, v->word,
+             names_listed(p, &names));
   word_suggest(p->diag, v->word, names.at, names.n);
 }
 
 static void call_check(Program *p, Setting *v, const Row *row) {
-  if (v->kind == SET_word) v->kind = SET_call;                         // a bare word is a call without arguments
+  if (v->kind == SET_word) v->kind = SET_call;  // a bare word is a call without arguments
   if (v->kind == SET_num && *row->words) { number_check(p, v, row); return; }
-  if (v->kind != SET_call) { diag_error(p->diag, v->loc, "MT0331", "%s is a word, with arguments or without, got %s", v->path, value_text(p, v)); return; }
+  if (v->kind != SET_call) {
+    diag_error(p->diag, v->loc, "MT0331", "%s is a word, with arguments or without, got %s", v->path,
+               value_text(p, v));
+    return;
+  }
   if (!call_row(v->path, v->word, 0)) { no_callee(p, v); return; }
   uint32_t plain = 0;
   for (uint32_t k = 0; k < v->narg; k++) {
     const CallRow *a = call_row(v->path, v->word, "");
     plain += !*v->arg[k].path;
-    if (a && a->kind != ROW_names && plain > 1 && !*v->arg[k].path) diag_error(p->diag, v->arg[k].loc, "MT0333", "%s takes one argument", v->word);
+    if (a && a->kind != ROW_names && plain > 1 && !*v->arg[k].path)
+      diag_error(p->diag, v->arg[k].loc, "MT0333", "%s takes one argument", v->word);
     else argument_check(p, v, &v->arg[k]);
   }
 }
@@ -164,13 +214,22 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
   const Row *row = row_of(parent);
   if (!row || row->kind != ROW_call) return false;
   if (!setting_find(m, parent)) {
-    if (!*row->otherwise) { diag_error(p->diag, value->span, "MT0333", "%s is not set, so it has no argument '%s'", parent, arg); return true; }
-    vec_push(p->arena, &m->set, (Setting){.path = parent, .kind = SET_call, .word = intern(p->in, row->otherwise), .loc = value->span});
+    if (!*row->otherwise) {
+      diag_error(p->diag, value->span, "MT0333", "%s is not set, so it has no argument '%s'", parent, arg);
+      return true;
+    }
+    vec_push(
+      p->arena, &m->set,
+      (Setting){.path = parent, .kind = SET_call, .word = intern(p->in, row->otherwise), .loc = value->span});
   }
   for (uint32_t i = 0; i < m->set.n; i++) {
     Setting *call = &m->set.at[i];
     if (call->path != parent) continue;
-    if (call->kind != SET_call) { diag_error(p->diag, value->span, "MT0333", "%s is %s and has no argument '%s'", parent, value_text(p, call), arg); return true; }
+    if (call->kind != SET_call) {
+      diag_error(p->diag, value->span, "MT0333", "%s is %s and has no argument '%s'", parent,
+                 value_text(p, call), arg);
+      return true;
+    }
     Setting v = value_of(p, arg, value, false), *old = (Setting *)(uintptr_t)setting_arg(call, arg);
     Setting *more = NEW_N(p->arena, Setting, call->narg + 1);          // the old ones may be shared
     if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
@@ -182,13 +241,14 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
   return true;
 }
 
-// ---- applying -----------------------------------------------------------------------------------------------------
+// ---- applying ---------------------------------------------------------------------------------------------
 static void no_setting(Program *p, Str path, Span at) {
   Names names = {0};
   if (diag_is_full(p->diag)) { diag_error(p->diag, at, "MT0330", "no setting"); return; }
   for (size_t i = 0; i < COUNT(rows); i++) vec_push(p->arena, &names, rows[i].path);
   for (size_t i = 0; i < COUNT(calls); i++)
-    if (*calls[i].arg) vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
+    if (*calls[i].arg)
+      vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
   diag_error(p->diag, at, "MT0330", "no setting '%s'", path);
   if (nearest(path, names.at, names.n)) { word_suggest(p->diag, path, names.at, names.n); return; }
   size_t block = strcspn(path, ".") + 1;                               // none is near: those of the block
@@ -203,11 +263,16 @@ static void apply_list(Program *p, Str path, const Ast *set) {        // replace
   enum { MOST = 256 };
   bool no = !strcmp(path, "train.no_decay");
   const Ast *values = set->kid[0];
-  if (values->n > MOST) { diag_error(p->diag, set->span, "MT0331", "%s has more than %d patterns", path, MOST); return; }
+  if (values->n > MOST) {
+    diag_error(p->diag, set->span, "MT0331", "%s has more than %d patterns", path, MOST);
+    return;
+  }
   if (no) p->no_decay.n = 0, p->no_decay_at = set->span;
   else p->decay.n = 0, p->decay_at = set->span;
   for (uint32_t i = 0; i < values->n; i++) {
-    if (values->kid[i]->kind != N_str) diag_error(p->diag, values->kid[i]->span, "MT0331", "%s wants patterns in quotes, such as \"*.bias\"", path);
+    if (values->kid[i]->kind != N_str)
+      diag_error(p->diag, values->kid[i]->span, "MT0331", "%s wants patterns in quotes, such as \"*.bias\"",
+                 path);
     else if (no) vec_push(p->arena, &p->no_decay, values->kid[i]->text);
     else vec_push(p->arena, &p->decay, values->kid[i]->text);
   }
@@ -219,7 +284,8 @@ static void value_check(Program *p, Setting *v, const Row *row) {
   case ROW_word: word_check(p, v, row->path, row->words); break;
   case ROW_call: call_check(p, v, row); break;
   case ROW_flag:
-    if (v->kind != SET_bool) diag_error(p->diag, v->loc, "MT0331", "%s is on or off, got %s", row->path, value_text(p, v));
+    if (v->kind != SET_bool)
+      diag_error(p->diag, v->loc, "MT0331", "%s is on or off, got %s", row->path, value_text(p, v));
     break;
   default: break;
   }
@@ -246,20 +312,26 @@ void setting_apply(Program *p, Str path, const Ast *set) {
   vec_push(p->arena, &m->set, v);
 }
 
-// ---- defaults -------------------------------------------------------------------------------------------------------
+// ---- defaults ---------------------------------------------------------------------------------------------
 static void complete_call(Program *p, Setting *call) {
   for (size_t i = 0; i < COUNT(calls); i++) {
     const CallRow *c = &calls[i];
-    if (strcmp(c->path, call->path) || strcmp(c->callee, call->word) || !isalpha((unsigned char)*c->arg) || setting_arg(call, c->arg)) continue;
-    if (c->kind != ROW_num && c->kind != ROW_flag) continue;           // words: their readers know what is meant without
+    if (strcmp(c->path, call->path) || strcmp(c->callee, call->word) || !isalpha((unsigned char)*c->arg) ||
+        setting_arg(call, c->arg))
+      continue;
+    if (c->kind != ROW_num && c->kind != ROW_flag)
+      continue;  // words: their readers know what is meant without
     Setting *more = NEW_N(p->arena, Setting, call->narg + 1);
     if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
-    more[call->narg++] = (Setting){.path = intern(p->in, c->arg), .kind = SET_num, .num = c->otherwise, .loc = call->loc};
+    more[call->narg++] = (Setting){
+      .path = intern(p->in, c->arg), .kind = SET_num, .num = c->otherwise, .loc = call->loc};
     call->arg = more;
   }
 }
 
-static int by_path(const void *a, const void *b) { return strcmp(((const Setting *)a)->path, ((const Setting *)b)->path); }
+static int by_path(const void *a, const void *b) {
+  return strcmp(((const Setting *)a)->path, ((const Setting *)b)->path);
+}
 
 // as the runtime will make it, so that what it would refuse is refused here
 static void check_schedule(Program *p) {
@@ -274,7 +346,8 @@ static void check_schedule(Program *p) {
   double lr = setting_num(m, "train.optimizer.lr", 0);
   if (!(lr >= 0 && lr <= 1e300)) return;                               // told elsewhere
   int64_t steps = (int64_t)setting_num(m, "train.steps", 1);
-  if (!schedule_make(&made, s->word, arg, s->narg, lr, steps, &why)) diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
+  if (!schedule_make(&made, s->word, arg, s->narg, lr, steps, &why))
+    diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
 }
 
 static Setting default_of(Program *p, const Row *r) {
@@ -304,20 +377,23 @@ void settings_complete(Program *p) {
   if (!p->diag->errors) check_schedule(p);
 }
 
-// ---- lists --------------------------------------------------------------------------------------------------------
+// ---- lists ------------------------------------------------------------------------------------------------
 const char *setting_doc(const char *path) {
   const Row *row = row_of(path);
   const char *dot = strrchr(path, '.');
   if (row) return row->doc;
   for (size_t i = 0; dot && i < COUNT(calls); i++)
-    if (strlen(calls[i].path) == (size_t)(dot - path) && !strncmp(calls[i].path, path, (size_t)(dot - path)) && !strcmp(calls[i].arg, dot + 1)) return calls[i].doc;
+    if (strlen(calls[i].path) == (size_t)(dot - path) &&
+        !strncmp(calls[i].path, path, (size_t)(dot - path)) && !strcmp(calls[i].arg, dot + 1))
+      return calls[i].doc;
   return 0;
 }
 
 void settings_list(Text *t) {
   for (size_t i = 0; i < COUNT(rows); i++) {
     const Row *r = &rows[i];
-    text_printf(t, "  %-24s %-9s %s%s%s\n", r->path, *r->otherwise ? r->otherwise : "-", r->doc, r->kind == ROW_word ? ": " : "", r->kind == ROW_word ? r->words : "");
+    text_printf(t, "  %-24s %-9s %s%s%s\n", r->path, *r->otherwise ? r->otherwise : "-", r->doc,
+                r->kind == ROW_word ? ": " : "", r->kind == ROW_word ? r->words : "");
     for (size_t k = 0; k < COUNT(calls); k++) {
       const CallRow *c = &calls[k];
       if (strcmp(c->path, r->path)) continue;

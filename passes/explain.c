@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- words --------------------------------------------------------------------------------------------------------
+// ---- words ------------------------------------------------------------------------------------------------
 static const char *thousands(Arena *a, int64_t n) {                   // 124,439,808
   char digits[32], *out = arena_alloc(a, 48), *o = out;
   int k = snprintf(digits, sizeof digits, "%lld", (long long)n);
@@ -40,14 +40,15 @@ static void setting_text(Text *t, const Program *p, const Setting *s) {
   }
 }
 
-static void setting_of(Text *t, const Program *p, const char *path, const char *before) { // "compute bf16"; nothing when it is not set
+static void setting_of(Text *t, const Program *p, const char *path,
+                       const char *before) {  // "compute bf16"; nothing when it is not set
   const Setting *s = setting_find(p->module, path);
   if (!s) return;
   text_puts(t, before);
   setting_text(t, p, s);
 }
 
-// ---- parameters ---------------------------------------------------------------------------------------------------
+// ---- parameters -------------------------------------------------------------------------------------------
 static void shape_text(Text *t, const Piece *piece) {
   text_puts(t, "[");
   for (int i = 0; i < piece->ndim; i++) text_printf(t, "%s%lld", i ? ", " : "", (long long)piece->shape[i]);
@@ -59,8 +60,10 @@ static void dims_text(Text *t, const Module *m, const Var *v) {       // "[embed
   text_puts(t, "[");
   for (int i = 0; i < type->ndim; i++) {
     const Dim *d = dim_of(m, type->dim[i]);
-    bool with_last = i && v->axis[i] == v->axis[i - 1], with_next = i + 1 < type->ndim && v->axis[i] == v->axis[i + 1];
-    text_printf(t, "%s%s%s %lld%s", i ? ", " : "", with_next && !with_last ? "(" : "", d->name, (long long)d->extent, with_last && !with_next ? ")" : "");
+    bool with_last = i && v->axis[i] == v->axis[i - 1],
+         with_next = i + 1 < type->ndim && v->axis[i] == v->axis[i + 1];
+    text_printf(t, "%s%s%s %lld%s", i ? ", " : "", with_next && !with_last ? "(" : "", d->name,
+                (long long)d->extent, with_last && !with_next ? ")" : "");
   }
   text_puts(t, "]");
 }
@@ -90,7 +93,7 @@ void params_print(Text *t, const Module *m) {
     if (m->var.at[v].kind == VAR_param) param_text(t, m, &m->var.at[v]);
 }
 
-// ---- the whole program --------------------------------------------------------------------------------------------
+// ---- the whole program ------------------------------------------------------------------------------------
 static void parameters(Text *t, const Program *p) {
   const Module *m = p->module;
   int64_t all = 0, decayed = 0;
@@ -105,7 +108,8 @@ static void parameters(Text *t, const Program *p) {
     n++, all += count;
     if (var->decay) ndecayed++, decayed += count;
   }
-  text_printf(t, "  parameters   %s in %u tensors; weight decay on %s, in %u of %u\n", thousands(t->arena, all), tensors, thousands(t->arena, decayed), ndecayed, n);
+  text_printf(t, "  parameters   %s in %u tensors; weight decay on %s, in %u of %u\n",
+              thousands(t->arena, all), tensors, thousands(t->arena, decayed), ndecayed, n);
 }
 
 static void type_text(Text *t, const Program *p, const Ast *type) {   // "i32[batch 4, seq 128]"
@@ -128,7 +132,8 @@ static void output_text(Text *t, const Program *p, const Ast *formal) {
   const Output *o = output_find(p->module, formal->text);
   text_printf(t, "%s ", formal->text);
   type_text(t, p, formal->kid[0]);
-  if (o) text_puts(t, o->per_step ? ", one mean over the whole step" : ", averaged over the step's microbatches");
+  if (o)
+    text_puts(t, o->per_step ? ", one mean over the whole step" : ", averaged over the step's microbatches");
   if (o && o->coef != 0) text_printf(t, "; in the objective times %g", o->coef);
   else if (o) text_puts(t, "; logged only");
   else text_puts(t, ", where logits are asked for");
@@ -152,18 +157,23 @@ static void training(Text *t, const Program *p) {
   const Module *m = p->module;
   for (DimId d = 1; d < m->dim.n; d++) {
     long long samples = (long long)m->dim.at[d].extent, n = (long long)p->global_batch / samples;
-    if (m->dim.at[d].sample) text_printf(t, "  %-12s %lld samples: %lld microbatch%s of %lld\n", "step", (long long)p->global_batch, n, n == 1 ? "" : "es", samples);
+    if (m->dim.at[d].sample)
+      text_printf(t, "  %-12s %lld samples: %lld microbatch%s of %lld\n", "step", (long long)p->global_batch,
+                  n, n == 1 ? "" : "es", samples);
   }
   text_printf(t, "  %-12s ", "optimizer");
   setting_of(t, p, "train.optimizer", ""), setting_of(t, p, "train.clip", ", clip ");
   setting_of(t, p, "train.schedule", ", schedule "), setting_of(t, p, "train.steps", ", steps ");
   text_printf(t, "\n  %-12s ", "precision");
-  setting_of(t, p, "precision.compute", "compute "), setting_of(t, p, "precision.params", ", params "), setting_of(t, p, "precision.grads", ", grads ");
+  setting_of(t, p, "precision.compute", "compute "), setting_of(t, p, "precision.params", ", params "),
+    setting_of(t, p, "precision.grads", ", grads ");
   const Scope *scopes[] = {&p->user, &p->prelude};
   uint32_t n = 0;
   for (uint32_t s = 0; s < 2; s++)
     for (uint32_t i = 0; i < scopes[s]->def.n; i++)
-      if (scopes[s]->def.at[i].keep != DT_none) text_printf(t, "%s%s %s", n++ ? ", " : "; at least ", dtype_name(scopes[s]->def.at[i].keep), scopes[s]->def.at[i].name);
+      if (scopes[s]->def.at[i].keep != DT_none)
+        text_printf(t, "%s%s %s", n++ ? ", " : "; at least ", dtype_name(scopes[s]->def.at[i].keep),
+                    scopes[s]->def.at[i].name);
   text_puts(t, "\n");
 }
 
@@ -181,7 +191,8 @@ static int64_t ranks_of(const Module *m) {
 static void the_mesh(Text *t, const Program *p) {
   const Module *m = p->module;
   text_printf(t, "  %-12s ", "mesh");
-  for (uint32_t i = 0; i < m->axis.n; i++) text_printf(t, "%s%s = %d", i ? ", " : "", m->axis.at[i].name, m->axis.at[i].size);
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    text_printf(t, "%s%s = %d", i ? ", " : "", m->axis.at[i].name, m->axis.at[i].size);
   text_printf(t, ": %lld rank%s\n", (long long)ranks_of(m), ranks_of(m) == 1 ? "" : "s");
   for (uint32_t i = 0; i < m->rule.n; i++) {
     text_printf(t, "%s", i ? "; " : "  rules        ");
@@ -201,8 +212,14 @@ static void functions(Text *t, const Module *m) {
   text_printf(t, " operations; %u bod%s of the prelude's functions\n", bodies, bodies == 1 ? "y" : "ies");
 }
 
-// ---- collectives --------------------------------------------------------------------------------------------------
-typedef struct { const Fn *fn; NodeId node; Str why; uint32_t n; int64_t bytes; } Coll;  // n alike: the same function, kind, axes, line and reason
+// ---- collectives ------------------------------------------------------------------------------------------
+typedef struct {
+  const Fn *fn;
+  NodeId node;
+  Str why;
+  uint32_t n;
+  int64_t bytes;
+} Coll;  // n alike: the same function, kind, axes, line and reason
 typedef VEC(Coll) Colls;
 
 // The reason with * for the numbers in paths: h.*.attn.c_attn.weight
@@ -227,9 +244,12 @@ static Colls collectives_of(const Module *m, Arena *a) {
       const Fn *f = m->fn.at[i];
       const Node *n = fn_node(f, id);
       if (!op_has(n->op, OPF_COLL)) continue;
-      int64_t in = type_bytes(m, val_type(f, node_in(f, n)[0])), out = type_bytes(m, val_type(f, n->out)), bytes = MAX(in, out);
+      int64_t in = type_bytes(m, val_type(f, node_in(f, n)[0])), out = type_bytes(m, val_type(f, n->out)),
+              bytes = MAX(in, out);
       Str why = folded_why(m, a, n->why);
-      uint64_t key = hash_mix(hash_mix(hash_mix(i, (uint64_t)n->op), hash_mix(n->attr.axes, hash_mix(n->loc.file, n->loc.line))), hash_mix(n->loc.col, hash_mix(key_of(why), (uint64_t)bytes)));
+      uint64_t key = hash_mix(
+        hash_mix(hash_mix(i, (uint64_t)n->op), hash_mix(n->attr.axes, hash_mix(n->loc.file, n->loc.line))),
+        hash_mix(n->loc.col, hash_mix(key_of(why), (uint64_t)bytes)));
       const uint64_t *at = map_get(&seen, key);
       if (at) { all.at[*at].n++; continue; }
       map_put(&seen, key, all.n);
@@ -251,11 +271,13 @@ static void collectives(Text *t, const Program *p) {
   const Module *m = p->module;
   Colls all = collectives_of(m, t->arena);
   if (ranks_of(m) == 1) return;
-  text_printf(t, "\n%s; micro runs once for each microbatch. times, bytes on a rank, line, reason:\n", all.n ? "collectives" : "no collectives");
+  text_printf(t, "\n%s; micro runs once for each microbatch. times, bytes on a rank, line, reason:\n",
+              all.n ? "collectives" : "no collectives");
   for (uint32_t i = 0; i < all.n; i++) {
     const Node *n = fn_node(all.at[i].fn, all.at[i].node);
-    text_printf(t, "  %-8s %-14s %-6s %4u x %-9s %s  %s\n", all.at[i].fn->name, op_info[n->op].name, axes_text(t->arena, m, n->attr.axes), all.at[i].n, bytes_text(t->arena, (double)all.at[i].bytes),
-                place(p, n->loc), all.at[i].why);
+    text_printf(t, "  %-8s %-14s %-6s %4u x %-9s %s  %s\n", all.at[i].fn->name, op_info[n->op].name,
+                axes_text(t->arena, m, n->attr.axes), all.at[i].n,
+                bytes_text(t->arena, (double)all.at[i].bytes), place(p, n->loc), all.at[i].why);
   }
 }
 
@@ -269,7 +291,7 @@ void explain_all(Text *t, const Program *p) {
   collectives(t, p);
 }
 
-// ---- one name -----------------------------------------------------------------------------------------------------
+// ---- one name ---------------------------------------------------------------------------------------------
 static bool name_output(Text *t, const Program *p, const char *what) {
   const Ast *out = p->model->ast->kid[1];
   for (uint32_t i = 0; i < out->n; i++) {
@@ -310,7 +332,8 @@ static bool name_config(Text *t, const Program *p, const char *what) {
   const uint64_t *at = map_get(&p->user.config_by_name, key_of(intern(p->in, what)));
   if (!at) return false;
   const Config *c = &p->user.config.at[*at];
-  text_printf(t, "config %s = %s, from %s", c->name, number_text(p->arena, c->value), c->from ? c->from : "the text");
+  text_printf(t, "config %s = %s, from %s", c->name, number_text(p->arena, c->value),
+              c->from ? c->from : "the text");
   text_printf(t, " (%s)\n", place(p, c->loc));
   return true;
 }
@@ -328,7 +351,8 @@ static bool name_setting(Text *t, const Program *p, const char *what) {
   if (!s) return true;
   text_puts(t, "  here: ");
   setting_text(t, p, s);
-  text_printf(t, "%s%s%s\n", s->loc.line ? "  (" : "", s->loc.line ? place(p, s->loc) : "", s->loc.line ? ")" : "");
+  text_printf(t, "%s%s%s\n", s->loc.line ? "  (" : "", s->loc.line ? place(p, s->loc) : "",
+              s->loc.line ? ")" : "");
   return true;
 }
 
@@ -345,7 +369,8 @@ static bool name_param(Text *t, const Program *p, const char *what) {
       for (NodeId n = 1; n < m->fn.at[i]->node.n; n++) {
         const Node *node = fn_node(m->fn.at[i], n);
         VarId used = op_has(node->op, OPF_STATE) ? node->attr.var : 0;
-        if (used && (used == v || m->var.at[used].of == v)) text_printf(t, "  %s in %s: %s\n", op_info[node->op].name, m->fn.at[i]->name, m->var.at[used].name);
+        if (used && (used == v || m->var.at[used].of == v))
+          text_printf(t, "  %s in %s: %s\n", op_info[node->op].name, m->fn.at[i]->name, m->var.at[used].name);
       }
   }
   return found;
@@ -367,7 +392,11 @@ static bool name_function(Text *t, const Program *p, const char *what) {
     for (uint32_t i = 0; i < scopes[s]->def.n; i++) {
       const Def *d = &scopes[s]->def.at[i];
       if (strcmp(d->name, what)) continue;
-      text_printf(t, "%s, at %s", d->ast->kind == N_fn ? "function" : d->ast->kind == N_block ? "block" : "model", place(p, d->ast->span));
+      text_printf(t, "%s, at %s",
+                  d->ast->kind == N_fn      ? "function"
+                  : d->ast->kind == N_block ? "block"
+                                            : "model",
+                  place(p, d->ast->span));
       if (d->keep != DT_none) text_printf(t, "; at least %s inside", dtype_name(d->keep));
       text_puts(t, "\n");
       source_lines(t, &p->diag->source.at[d->ast->span.file], d->ast->span.line, d->ast->span.end_line);
@@ -382,7 +411,8 @@ static bool name_function(Text *t, const Program *p, const char *what) {
   return false;
 }
 
-static bool node_asked(const Program *p, const Fn *f, NodeId n, const char *what) { // by %value, line, or part of its path
+static bool node_asked(const Program *p, const Fn *f, NodeId n,
+                       const char *what) {  // by %value, line, or part of its path
   const Node *node = fn_node(f, n);
   char *end;
   if (*what == '%') {
@@ -416,9 +446,11 @@ static bool name_nodes(Text *t, const Program *p, const char *what) {
 
 bool explain_name(Text *t, const Program *p, const char *what) {
   if (!*what) return false;
-  bool (*const kind[])(Text *, const Program *, const char *) = {name_output, name_param, name_dim, name_config, name_setting, name_function};
+  bool (*const kind[])(Text *, const Program *, const char *) = {name_output, name_param,   name_dim,
+                                                                 name_config, name_setting, name_function};
   bool named = false;
-  for (size_t i = 0; i < COUNT(kind); i++) named = kind[i](t, p, what) || named;     // one word may name several things
+  for (size_t i = 0; i < COUNT(kind); i++)
+    named = kind[i](t, p, what) || named;  // one word may name several things
   return named || name_nodes(t, p, what);
 }
 
@@ -435,16 +467,18 @@ void explain_names(const Program *p, Names *out) {
   for (uint32_t i = 0; i < m->set.n; i++) vec_push(p->arena, out, m->set.at[i].path);
 }
 
-// ---- lists --------------------------------------------------------------------------------------------------------
+// ---- lists ------------------------------------------------------------------------------------------------
 void ops_list(Text *t) {
   static const char *const split[] = {"free", "sum", "max", "internal", "frozen"};
   static const char *const kernel[] = {"-", "map", "row", "col", "gemm", "scatter", "coll"};
   text_puts(t, "primitives of the language\n");
   for (size_t i = 0; prim_form(i); i++) text_printf(t, "  %s\n", prim_form(i));
-  text_puts(t, "\noperations of the graph: operands, results, kernel, what a split of the dims in brackets means\n");
+  text_puts(
+    t, "\noperations of the graph: operands, results, kernel, what a split of the dims in brackets means\n");
   for (Op o = OP_none + 1; o < OP_COUNT; o++) {
     const OpInfo *info = &op_info[o];
-    const char *in = info->nin < 0 ? "any" : arena_printf(t->arena, "%d", info->nin), *out = info->nout < 0 ? "any" : arena_printf(t->arena, "%d", info->nout);
+    const char *in = info->nin < 0 ? "any" : arena_printf(t->arena, "%d", info->nin),
+               *out = info->nout < 0 ? "any" : arena_printf(t->arena, "%d", info->nout);
     text_printf(t, "  %-16s %-4s %-4s %-8s", info->name, in, out, kernel[info->kernel]);
     for (uint32_t i = 0; i < info->nsplit; i++) text_printf(t, " %s", split[info->split[i]]);
     text_puts(t, "\n");
@@ -452,5 +486,7 @@ void ops_list(Text *t) {
 }
 
 void passes_list(Text *t) {
-  for (Pass p = PASS_none + 1; p < PASS_COUNT; p++) text_printf(t, "  %-12s %s%s\n", pass_info[p].name, pass_info[p].required ? "" : "(optional) ", pass_info[p].doc);
+  for (Pass p = PASS_none + 1; p < PASS_COUNT; p++)
+    text_printf(t, "  %-12s %s%s\n", pass_info[p].name, pass_info[p].required ? "" : "(optional) ",
+                pass_info[p].doc);
 }

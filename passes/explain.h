@@ -5,8 +5,8 @@
 
 // What was trained, how, on which mesh, and what is communicated. The module is after the passes.
 void explain_all(Text *t, const Program *p);
-// What the model's text calls `what` (an output, parameter, dim, config, setting), or the nodes of %12, a line 45, a path
-// h.0.attn, a value x. False: there is nothing of that name.
+// What the model's text calls `what` (an output, parameter, dim, config, setting), or the nodes of %12, a
+// line 45, a path h.0.attn, a value x. False: there is nothing of that name.
 bool explain_name(Text *t, const Program *p, const char *what);
 // Every name that explain_name knows, for "did you mean".
 typedef VEC(Str) Names;

@@ -84,7 +84,8 @@ static void print_lines(Text *to, const Module *m, const char *words) {
     next = line_end(s);
     size_t n = strcspn(s, " \n");
     for (const char *w = words; *w; w += strcspn(w, " "), w += strspn(w, " "))
-      if (strcspn(w, " ") == n && !strncmp(w, s, n) && strncmp(s, "var scalar", 10)) text_add(to, s, (size_t)(next - s));
+      if (strcspn(w, " ") == n && !strncmp(w, s, n) && strncmp(s, "var scalar", 10))
+        text_add(to, s, (size_t)(next - s));
   }
 }
 
@@ -106,7 +107,8 @@ static bool check(const char *path, bool update) {
   char *text;
   size_t n;
   if (file_read(a, path, 1 << 24, &text, &n)) exit(1);
-  const char *want_said = lines_of(a, text, '!'), *want = lines_of(a, text, '>'), *plain = lines_of(a, text, 0);
+  const char *want_said = lines_of(a, text, '!'), *want = lines_of(a, text, '>'),
+             *plain = lines_of(a, text, 0);
   Lowered t;
   Text got;
   text_init(&got, a);
@@ -132,7 +134,7 @@ static bool check(const char *path, bool update) {
 
 int main(int argc, char **argv) {
   bool update = argc > 1 && !strcmp(argv[1], "--update"), ok = argc > 1 + update;
-  for (int i = 1 + update; i < argc; i++) {                       // each from its own folder: messages name the file only
+  for (int i = 1 + update; i < argc; i++) {  // each from its own folder: messages name the file only
     char *slash = strrchr(argv[i], '/');
     int here = open(".", O_RDONLY | O_DIRECTORY);
     if (slash) *slash = 0;

@@ -1,9 +1,10 @@
 // examples.c -- the examples of ERRORS.md for dims, types, names and settings: each gives its message.
 //
-//   examples FILE     below `### MT02NN` and later, each ```mt example, completed to a whole text, says that code
+//   examples FILE     below `### MT02NN` and later, each ```mt example, completed to a whole text, says that
+// code
 //
-// `body` examples stand in a block that has what the page promises (dims, x, tokens, …); other texts get the dims they lack
-// and a model, which calls what they define.
+// `body` examples stand in a block that has what the page promises (dims, x, tokens, …); other texts get the
+// dims they lack and a model, which calls what they define.
 #include "tests/lower/text.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// robust.c -- model texts no person writes, through sema and lowering: a message or a module, soon, in bounded memory.
+// robust.c -- model texts no person writes, through sema and lowering: a message or a module, soon, in
+// bounded memory.
 #include "tests/lower/text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MEGA = 1 << 20, LAKH = 100000, SECONDS = 20 };             // of processor time, with sanitizers on a slow machine
+enum { MEGA = 1 << 20, LAKH = 100000, SECONDS = 20 };  // of processor time, with sanitizers on a slow machine
 
 // A text is `before`, then `unit` n times, then `after`. A '$' in the unit is its number.
-typedef struct { const char *name, *before, *unit; size_t n; const char *after, *code, *options; } Big;    // code 0: no error
+// code 0: no error
+typedef struct { const char *name, *before, *unit; size_t n; const char *after, *code, *options; } Big;
 
 #define MODEL "dim batch\nmodel M(x: [batch]) -> (loss: f32[]) {\n"
 #define END "\n  loss = mean[batch](x)\n}\n"
@@ -94,7 +96,8 @@ static const Big big[] = {
   {"long import",           "import \"", "i", MEGA, "\"\n" SMALL, "MT0341", 0},
 };
 
-static void unit_add(Text *t, const char *unit, size_t number) {  // $ is the number, $. the next, $.. the one after that
+// $ is the number, $. the next, $.. the one after that
+static void unit_add(Text *t, const char *unit, size_t number) {
   for (const char *c = unit; *c; c++) {
     if (*c != '$') { text_add(t, c, 1); continue; }
     size_t dots = strspn(c + 1, ".");
@@ -148,7 +151,7 @@ static bool report(const char *name, const char *why) {
   return !why;
 }
 
-int main(int argc, char **argv) {                                  // the names of the texts to run; all when there is none
+int main(int argc, char **argv) {  // the names of the texts to run; all when there is none
   bool ok = true;
   for (size_t i = 0; i < COUNT(big); i++) {
     if (argc > 1 && strcmp(argv[1], big[i].name)) continue;
