@@ -90,8 +90,8 @@ bool lower_error(Lower *l, Span at, const char *code, const char *fmt, ...) {
   enum { CALLERS = 4 };
   const Frame *entered = outside(l);
   Span place = entered ? name_span(entered->call) : at;
-  uint64_t key = hash_mix(hash_bytes(code, strlen(code), at.file), hash_mix(at.line, at.col));
-  if (entered) key = hash_mix(key, hash_mix(place.line, place.col));
+  uint64_t what = entered ? 0 : hash_bytes(code, strlen(code), 0);  // a call of the prelude has one mistake
+  uint64_t key = hash_mix(hash_mix(what, place.file), hash_mix(place.line, place.col));
   lower_finish(l);
   l->muted = map_get(&l->reported, key) != 0;
   if (l->muted) return false;
@@ -215,6 +215,7 @@ bool dims_eval(Lower *l, const Ast *list, DimId *out, uint32_t *n) {
     }
     if (e->kind != N_name) return false;  // something with an error, which was reported
     if (!dim_find_here(l, e->text, &b)) return no_dim(l, e->span, e->text), false;
+    if (!b.n) return false;
     for (uint32_t k = 0; k < b.n; k++)
       if (!dim_push(l, e->span, b.dim[k], out, n)) return false;
   }
@@ -242,6 +243,7 @@ static bool dim_describe(Lower *l, const Ast *s, Dim *d) {
   if (e->kind == N_none)
     return lower_error(l, s->span, "MT0307", "a local dim has an extent: dim %s = …", s->text);
   if (e->kind == N_name && dim_find_here(l, e->text, &role)) {
+    if (!role.n) return false;
     d->extent = d->size = 1;
     for (uint32_t i = 0; i < role.n; i++) {
       const Dim *part = dim_of(l->m, role.dim[i]);
@@ -281,13 +283,16 @@ static void dim_statement(Lower *l, const Ast *s) {
   Frame *f = l->frame;
   Dim d = {0};
   const uint64_t *was = map_get(&f->dim_by_name, key_of(s->text));
-  if (was && *was) { lower_error(l, s->span, "MT0224", "dim '%s' is already defined here", s->text); return; }
-  if (!dim_describe(l, s, &d)) return;
+  if (was && *was && f->dim.at[*was - 1].n) {
+    lower_error(l, s->span, "MT0224", "dim '%s' is already defined here", s->text);
+    return;
+  }
+  bool ok = dim_describe(l, s, &d);
   DimId *one = NEW(l->a, DimId);
-  *one = local_dim(l, s->text, d);
-  vec_push(l->a, &f->dim, (DimBind){s->text, 1, one});
+  if (ok) *one = local_dim(l, s->text, d);
+  vec_push(l->a, &f->dim, (DimBind){s->text, ok, one});
   map_put(&f->dim_by_name, key_of(s->text), f->dim.n);
-  vec_push(l->a, &f->local, *one);
+  if (ok) vec_push(l->a, &f->local, *one);
 }
 
 // ---- names ------------------------------------------------------------------------------------------------
@@ -416,12 +421,18 @@ static bool carried_all_ok(Lower *l, const Ast *s, uint32_t mark, uint32_t befor
 // Names and dims first given inside an iteration end with it.
 static void names_end(Lower *l, const Ast *s, uint32_t vals, uint32_t dims) {
   Frame *f = l->frame;
+  uint32_t kept = vals;
   for (uint32_t k = vals; k < f->val.n; k++) {
+    if (val_is_error(f->val.at[k].val)) {  // its mistake is said: no more about it
+      f->val.at[kept++] = f->val.at[k];
+      map_put(&f->val_by_name, key_of(f->val.at[kept - 1].name), kept);
+      continue;
+    }
     map_put(&f->val_by_name, key_of(f->val.at[k].name), 0);
     map_put(&f->ended, key_of(f->val.at[k].name), (uint64_t)(uintptr_t)s);
   }
   for (uint32_t k = dims; k < f->dim.n; k++) map_put(&f->dim_by_name, key_of(f->dim.at[k].name), 0);
-  f->val.n = vals, f->dim.n = dims;
+  f->val.n = kept, f->dim.n = dims;
 }
 
 static bool repeat_count(Lower *l, const Ast *s, int64_t *count) {

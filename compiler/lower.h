@@ -8,7 +8,8 @@
 typedef struct { bool tensor; Number number; ValId v; } Val;
 typedef VEC(Val) Vals;
 
-typedef struct { Str name; uint32_t n; const DimId *dim; } DimBind;  // a dim parameter: one dim or a group
+// a dim parameter: one dim or a group; n = 0: a local dim whose mistake is said
+typedef struct { Str name; uint32_t n; const DimId *dim; } DimBind;
 typedef struct {
   Str name;
   Val val;

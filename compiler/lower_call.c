@@ -57,6 +57,7 @@ typedef struct {                             // a type of a header, with the dim
 static bool pattern_dim(Lower *l, Pattern *p, const Ast *d) {
   DimBind b;
   if (!dim_find_here(l, d->text, &b)) return no_dim(l, d->span, d->text), false;
+  if (!b.n) return false;
   for (uint32_t k = 0; k < b.n; k++) {
     if (in_set(p->must, p->nmust, b.dim[k]) || in_set(p->may, p->nmay, b.dim[k])) {
       lower_error(l, d->span, "MT0214", "%s occurs twice", dim_word(l, b.dim[k]));

@@ -47,9 +47,10 @@ Str path_fill(Lower *l, const Ast *at, Str path) {
     n = strcspn(c + 1, ":}");
     const Named *index = index_named(l->frame, c + 1, n);
     Str name = intern_n(l->p->in, c + 1, n);
-    DimBind dim;
+    DimBind dim = {0};
     if (index && c[1 + n] == '}') text_printf(&t, "%.0f", index->val.number.num), c += n + 2;
-    else if (dim_find_here(l, name, &dim) && dim.n == 1)
+    else if (dim_find_here(l, name, &dim) && !dim.n) return 0;
+    else if (dim.n == 1)
       text_printf(&t, "{%s", dim_of(l->m, dim.dim[0])->name), c += n + 1;
     else {
       lower_error(l, at->span, "MT0260", "\"%s\": '%s' is neither a dim here nor a repeat index", path, name);

@@ -137,6 +137,7 @@ static bool dim_args(Prim *p) {              // index(d), extent(d, …)
       return refuse_at(p, a->span, "MT0220", "%s takes the names of dims, not %s", p->e->text,
                        expr_words(p->l, a));
     if (!dim_find_here(p->l, a->text, &b)) return no_dim(p->l, a->span, a->text), false;
+    if (!b.n) return false;
     for (uint32_t k = 0; k < b.n; k++) {
       if (p->ndim == MAX_DIMS) return refuse(p, "MT0215", "more than %d dims", MAX_DIMS);
       p->dim[p->ndim++] = b.dim[k];

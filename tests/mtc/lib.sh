@@ -12,7 +12,7 @@ want() {
   "$MTC" "$@" > out 2> err < /dev/null
   got=$?
   if [ $got != "$code" ]; then echo "mtc $*: exit $got, wanted $code"; head -5 err; status=1; fi
-  if ! cat out err | grep -qF -- "$words"; then echo "mtc $*: no '$words' in"; cat out err | head -8; status=1; fi
+  if [ -n "$words" ] && ! cat out err | grep -qF -- "$words"; then echo "mtc $*: no '$words' in"; cat out err | head -8; status=1; fi
 }
 
 cat > tiny.mt <<'MT'
