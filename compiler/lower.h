@@ -58,6 +58,7 @@ typedef struct {
   Map body, bodies;          // hash of a composite's signature -> FnId; Def -> how many it has
   Map local, locals;         // hash of a local dim -> DimId; of its function and name -> how many there are
   VEC(Den) den;
+  Map den_var, den_seen;                 // hash of a stepmean's place -> VarId; -> how often it was reached
   VEC(ValId) stepmean;                   // results of stepmeans in fn
   Map reported;                          // hash of code and place of each error: one mistake, one message
   VEC(Span) trace; VEC(Str) trace_text;  // notes for below the last error's: the callers

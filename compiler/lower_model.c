@@ -102,7 +102,7 @@ static bool elaborate_in(Lower *l, Str name, bool training, Elaborated *e) {
   const Ast *outs = def->ast->kid[1];
   Frame frame = {.def = def, .scope = def->scope, .path = "", .flt = DT_float, .why = "model"};
   map_init(&frame.dim_by_name, l->a), map_init(&frame.val_by_name, l->a), map_init(&frame.ended, l->a);
-  map_init(&l->declared, l->a), map_init(&l->random, l->a);
+  map_init(&l->declared, l->a), map_init(&l->random, l->a), map_init(&l->den_seen, l->a);
   l->den.n = l->stepmean.n = l->declared_at.n = 0;
   l->training = training, l->frame = &frame, l->layer = 0;
   l->fn = e->fn = fn_create(l->m, name);
@@ -381,7 +381,7 @@ static void check_said_rules(Lower *l) {
 Module *lower(Program *p) {
   Lower state = {.p = p, .m = p->module, .a = p->arena}, *l = &state;
   Elaborated train, eval;
-  map_init(&l->body, l->a), map_init(&l->bodies, l->a), map_init(&l->local, l->a), map_init(&l->locals, l->a),
+  map_init(&l->den_var, l->a), map_init(&l->body, l->a), map_init(&l->bodies, l->a), map_init(&l->local, l->a), map_init(&l->locals, l->a),
     map_init(&l->reported, l->a);
   scalars(l);
   if (!elaborate(l, intern(p->in, "train"), true, &train)) return 0;

@@ -323,6 +323,23 @@ static bool stepmean_ok(Prim *p, Val mask) {
   return true;
 }
 
+// The variable of a denominator. Inference finds those of training again: by path, place, and which time it is reached.
+static VarId denominator(Prim *p) {
+  Lower *l = p->l;
+  Span at = p->e->span;
+  uint64_t place = hash_mix(key_of(l->frame->path), hash_mix(hash_mix(at.file, at.line), at.col));
+  const uint64_t *seen = map_get(&l->den_seen, place);
+  uint64_t time = seen ? *seen + 1 : 1, key = hash_mix(place, time);
+  map_put(&l->den_seen, place, time);
+  const uint64_t *known = map_get(&l->den_var, key);
+  if (known || !l->training) return known ? (VarId)*known : 0;
+  Str name = intern_printf(l->p->in, "$den%u", l->den.n), why = "the denominator of a stepmean";
+  TypeId t = type_make(l->m, DT_f64, 0, 0);
+  VarId var = var_add(l->m, (Var){.name = name, .type = t, .kind = VAR_scalar, .loc = at, .why = why});
+  map_put(&l->den_var, key, var);
+  return var;
+}
+
 // One numerator and one denominator for the whole step: sum · (1 / $denK), which `prologue` counts from the
 // mask.
 static bool prim_stepmean(Prim *p) {
@@ -332,16 +349,8 @@ static bool prim_stepmean(Prim *p) {
     return refuse(p, "MT0219", "stepmean belongs in the model's own text");
   if (!no_bool(p) || !want_float(p) || !masked(p, 0, &mask) || !stepmean_ok(p, mask)) return false;
   Build b = build(p);
-  Str name = intern_printf(l->p->in, "$den%u", l->den.n);
-  VarId var = var_find(l->m, name);
-  if (!var) {
-    TypeId t = type_make(l->m, DT_f64, 0, 0);
-    var = var_add(l->m, (Var){.name = name,
-                              .type = t,
-                              .kind = VAR_scalar,
-                              .loc = p->e->span,
-                              .why = "the denominator of a stepmean"});
-  }
+  VarId var = denominator(p);
+  if (!var) return refuse(p, "MT0219", "this stepmean is not there when training, so nothing counts its denominator");
   vec_push(l->a, &l->den, (Den){var, count(p, mask, DT_f64).v, p->e->span});
   ValId den = ir_read_var(&b, var), zero = ir_const(&b, 0, DT_f64);
   ValId some = ir_binary(&b, OP_gt, den, zero), inverse = ir_binary(&b, OP_div, ir_const(&b, 1, DT_f64), den);

@@ -98,6 +98,7 @@ static int run(int argc, char **argv, const char *const *words, size_t nwords, b
   if (argc < 4) return 64;
   uint64_t n = strtoull(argv[1], 0, 10), first = strtoull(argv[2], 0, 10), failed = 0;
   size_t files = (size_t)argc - 3;
+  if (getenv("MT_LONG")) n *= 50;
   Arena *a = arena_create();
   Bytes *corpus = NEW_N(a, Bytes, files);
   for (size_t i = 0; i < files; i++)

@@ -12,8 +12,8 @@ Bytes mutate(Arena *a, uint64_t seed, const Bytes *corpus, size_t files, const c
 // the language, with other mistakes.
 Bytes mutate_words(Arena *a, uint64_t seed, const Bytes *corpus, size_t files);
 
-// main of a fuzzer: N FIRST_SEED FILE…: runs `check` on N mutations of the files. It says what is wrong, or 0; a run that
-// dies or takes more than 20 s is told by its seed.
+// main of a fuzzer: N FIRST_SEED FILE…: runs `check` on N mutations of the files, 50 times as many where the
+// environment has MT_LONG. check says what is wrong, or 0; a run that dies or takes more than 20 s is told by its seed.
 typedef const char *(*FuzzCheck)(Arena *a, const char *text, size_t n);
 int fuzz(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);
 int fuzz_words(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);   // three of four runs on mutate_words
