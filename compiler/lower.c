@@ -163,7 +163,7 @@ void lower_fold_error(Lower *l, Span at, const Fold *f) {
 bool budget(Lower *l, Span at, uint64_t more) {
   l->work += more;
   if (l->stop) return false;
-  if (l->work <= WORK_LIMIT && (!l->fn || l->fn->node.n <= NODE_LIMIT)) return true;
+  if (l->work <= WORK_LIMIT && l->nodes + l->fn->node.n <= NODE_LIMIT) return true;
   if (l->work > WORK_LIMIT)
     lower_error(l, at, "MT0254", "unrolled, this is more than %d statements and calls", WORK_LIMIT);
   else lower_error(l, at, "MT0254", "unrolled, this is more than %d operations", NODE_LIMIT);

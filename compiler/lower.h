@@ -51,6 +51,7 @@ typedef struct {
   bool training, stop;  // stop: enough errors, or too large
   uint32_t layer;
   uint64_t work, iteration;  // statements, calls and iterations so far; the current iteration's number
+  uint64_t nodes;            // in functions that are complete
   Map declared;              // this elaboration's parameters: path -> index + 1 into declared_at
   VEC(Span) declared_at;     // the user's line of each
   Map random;                // path -> random ops so far

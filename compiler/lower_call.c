@@ -269,6 +269,7 @@ static FnId body_of(Lower *l, Frame *f, const Bound *bound, uint32_t n, const At
     ir_return(body, convert_float(l, out.at[0], t, f->flt, false, def->ast->span).v, "");
   l->fn = outer, l->layer = layer, f->path = path, l->step = step, l->sample = sample;
   FnId id = body->ret.n && !l->stop ? fn_id(body) : 0;
+  l->nodes += body->node.n;
   if (id && !own) map_put(&l->body, h, id);
   return id;
 }
