@@ -65,9 +65,11 @@ Program *sema(Arena *a, Intern *in, Diag *d, const char *path, const Override *o
 // not said.
 void setting_apply(Program *p, Str path, const Ast *set);
 void settings_complete(Program *p);
-const char *setting_doc(const char *path);  // also of an argument: train.optimizer.lr; 0: no such setting
-void settings_list(Text *t);                // every path, its default and what it is
-const char *prim_form(size_t i);            // how the i-th primitive is called; 0 past the end
+const char *setting_doc(const char *path);     // also of an argument: train.optimizer.lr; 0: no such setting
+const char *setting_called(const char *word);  // "train.steps" for "steps"; 0: there is none
+void setting_unknown(Program *p, Str path, Span at);  // MT0330
+void settings_list(Text *t);                          // every path, its default and what it is
+const char *prim_form(size_t i);                      // how the i-th primitive is called; 0 past the end
 
 // Folding of what is known at compile time (expr.c); the operator's and function's words as in the language.
 typedef struct { Arena *arena; const char *code, *why; } Fold;  // why: what is wrong with the operands, or 0

@@ -103,16 +103,36 @@ static const char *number_kind(NumberKind k) {
 }
 
 // The value that a config is given is of the kind that it has in the text.
+static bool config_known(Sema *s, Str name, Span at) {
+  Program *p = s->p;
+  const char *setting = setting_called(name);
+  if (map_get(&p->user.config_by_name, key_of(name))) return true;
+  VEC(Str) names = {0};
+  for (uint32_t k = 0; k < p->user.config.n && !diag_is_full(p->diag); k++)
+    vec_push(p->arena, &names, p->user.config.at[k].name);
+  ERR(at, "MT0301", "no config '%s'", name);
+  if (setting) diag_note(p->diag, "%s is a setting: --set %s=…", setting, setting);
+  else word_suggest(p->diag, name, names.at, names.n);
+  return false;
+}
+
+// What a preset names exists, also where it is not asked for.
+static void preset_names_check(Sema *s) {
+  for (uint32_t i = 0; i < s->item.n; i++) {
+    const Ast *it = s->item.at[i];
+    for (uint32_t k = 0; it->kind == N_preset && k < it->kid[0]->n; k++) {
+      const Ast *set = it->kid[0]->kid[k];
+      bool dotted = set->kind == N_set && strchr(set->text, '.');
+      if (dotted && !setting_doc(set->text)) setting_unknown(s->p, set->text, set->span);
+      else if (set->kind == N_set && !dotted) config_known(s, set->text, set->span);
+    }
+  }
+}
+
 static void config_override(Sema *s, const ConfigOverride *o) {
   Program *p = s->p;
+  if (!config_known(s, o->name, o->at)) return;
   const uint64_t *at = map_get(&p->user.config_by_name, key_of(o->name));
-  if (!at) {
-    VEC(Str) names = {0};
-    for (uint32_t k = 0; k < p->user.config.n; k++) vec_push(p->arena, &names, p->user.config.at[k].name);
-    ERR(o->at, "MT0301", "no config '%s'", o->name);
-    word_suggest(p->diag, o->name, names.at, names.n);
-    return;
-  }
   Config *c = &p->user.config.at[*at];
   c->ast = o->value, c->from = o->from;
 }
@@ -144,6 +164,8 @@ static void configs(Sema *s) {
   for (uint32_t i = 0; i < s->item.n; i++)
     for (uint32_t k = 0; s->item.at[i]->kind == N_config && k < s->item.at[i]->kid[0]->n; k++)
       if (s->item.at[i]->kid[0]->kid[k]->kind == N_set) config_add(s, s->item.at[i]->kid[0]->kid[k]);
+  preset_names_check(s);
+  if (p->diag->errors) return;
   const Ast **written = NEW_N(p->arena, const Ast *, p->user.config.n + 1);
   for (uint32_t i = 0; i < p->user.config.n; i++) written[i] = p->user.config.at[i].ast;
   for (uint32_t i = 0; i < s->config.n && !diag_is_full(p->diag); i++) config_override(s, &s->config.at[i]);

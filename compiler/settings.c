@@ -242,7 +242,22 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
 }
 
 // ---- applying ---------------------------------------------------------------------------------------------
-static void no_setting(Program *p, Str path, Span at) {
+const char *setting_called(const char *word) {
+  for (size_t i = 0; i < COUNT(rows); i++)
+    if (!strcmp(strchr(rows[i].path, '.') + 1, word)) return rows[i].path;
+  return 0;
+}
+
+// A setting or argument whose last word is that of the path: train.optimizer.lr for train.lr; 0: there is none.
+static const char *same_word(Program *p, Str path) {
+  const char *word = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
+  if (setting_called(word)) return setting_called(word);
+  for (size_t i = 0; i < COUNT(calls); i++)
+    if (!strcmp(calls[i].arg, word)) return arena_printf(p->arena, "%s.%s", calls[i].path, word);
+  return 0;
+}
+
+void setting_unknown(Program *p, Str path, Span at) {
   Names names = {0};
   if (diag_is_full(p->diag)) { diag_error(p->diag, at, "MT0330", "no setting"); return; }
   for (size_t i = 0; i < COUNT(rows); i++) vec_push(p->arena, &names, rows[i].path);
@@ -250,6 +265,7 @@ static void no_setting(Program *p, Str path, Span at) {
     if (*calls[i].arg)
       vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
   diag_error(p->diag, at, "MT0330", "no setting '%s'", path);
+  if (same_word(p, path)) { diag_note(p->diag, "did you mean '%s'?", same_word(p, path)); return; }
   if (nearest(path, names.at, names.n)) { word_suggest(p->diag, path, names.at, names.n); return; }
   size_t block = strcspn(path, ".") + 1;                               // none is near: those of the block
   Names here = {0};
@@ -298,7 +314,7 @@ void setting_apply(Program *p, Str path, const Ast *set) {
   uint32_t errors = p->diag->errors;
   if (!values->n) return;
   if (!row) {
-    if (values->n != 1 || !set_argument(p, path, values->kid[0])) no_setting(p, path, set->span);
+    if (values->n != 1 || !set_argument(p, path, values->kid[0])) setting_unknown(p, path, set->span);
     return;
   }
   if (row->kind == ROW_list) { apply_list(p, path, set); return; }
