@@ -440,7 +440,7 @@ static bool repeat_count(Lower *l, const Ast *s, int64_t *count) {
   if (val_is_error(n)) return false;
   if (n.tensor || !whole_number(n.number, 0)) {
     return lower_error(l, s->kid[0]->span, "MT0305",
-                       "repeat %s is %s; it must be a whole number known at compile time",
+                       "repeat %s is %s; it must be a whole number of at least 0, known when compiling",
                        expr_words(l, s->kid[0]), val_show(l, n));
   }
   if (named(l, s->text) || index_find(l->frame, s->text) ||

@@ -9,26 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dims[] = {"batch", "seq = 4", "kseq = seq", "pos = 8", "embed = 6", "heads = 2", "hd = 4", "ff = 8", "expert = 2", "gate = 2", "vocab = 5", "qkv = 3",
-                                   "two = 2", "half = 3"};
+static const char *const dims[] = {"batch",     "seq = 4", "kseq = seq", "pos = 8",    "embed = 6",
+                                   "heads = 2", "hd = 4",  "ff = 8",     "expert = 2", "gate = 2",
+                                   "vocab = 5", "qkv = 3", "two = 2",    "half = 3"};
 
 static const char *const block =
-  "block Example(x: [batch, seq, embed], tokens: i32[batch, seq], mask: bool[batch, seq], valid: bool[batch, kseq], causal: bool[seq, kseq], a: [batch, seq, heads, hd],\n"
-  "              doc: [batch, seq], qkvs: [batch, qkv], freq: [seq], p: [batch, expert], by_head: [batch, heads, embed]) -> [*] {\n"
-  "  param wpe_: [pos, embed] ~ zeros\n  param wo_: [heads, hd, embed] ~ zeros\n  param wte_: [vocab, embed] ~ zeros\n  param g_: [embed] ~ ones\n"
+  "block Example(x: [batch, seq, embed], tokens: i32[batch, seq], mask: bool[batch, seq], valid: bool[batch, "
+  "kseq], causal: bool[seq, kseq], a: [batch, seq, heads, hd],\n"
+  "              doc: [batch, seq], qkvs: [batch, qkv], freq: [seq], p: [batch, expert], by_head: [batch, "
+  "heads, embed]) -> [*] {\n"
+  "  param wpe_: [pos, embed] ~ zeros\n  param wo_: [heads, hd, embed] ~ zeros\n  param wte_: [vocab, embed] "
+  "~ zeros\n  param g_: [embed] ~ ones\n"
   "  wpe = wpe_; wo = wo_; wte = wte_; g = g_; q = a; k = a; v = a; y = x\n%s\n  return x\n}\n";
 static const char *const model =
-  "model Examples(x: [batch, seq, embed], tokens: i32[batch, seq], mask: bool[batch, seq], valid: bool[batch, kseq], causal: bool[seq, kseq], a: [batch, seq, heads, hd],\n"
-  "               doc: [batch, seq], qkvs: [batch, qkv], freq: [seq], p: [batch, expert], by_head: [batch, heads, embed], e: [embed]) -> (loss: f32[]) {\n"
+  "model Examples(x: [batch, seq, embed], tokens: i32[batch, seq], mask: bool[batch, seq], valid: "
+  "bool[batch, kseq], causal: bool[seq, kseq], a: [batch, seq, heads, hd],\n"
+  "               doc: [batch, seq], qkvs: [batch, qkv], freq: [seq], p: [batch, expert], by_head: [batch, "
+  "heads, embed], e: [embed]) -> (loss: f32[]) {\n"
   "  %s\n  loss = mean[batch](doc_mean(doc))\n}\nfn doc_mean(x: [*, seq]) -> [*] { return mean[seq](x) }\n";
-static const char *const body_call = "z = Example(x, tokens, mask, valid, causal, a, doc, qkvs, freq, p, by_head) as ex";
+static const char *const body_call =
+  "z = Example(x, tokens, mask, valid, causal, a, doc, qkvs, freq, p, by_head) as ex";
 
-static const struct { const char *code, *call; } calls[] = {          // what a text defines is used so
-  {"MT0208", "z = Layer(x) as l"}, {"MT0209", "z = halves[hd](a)"}, {"MT0214", "z = square(x)"}, {"MT0223", "z = f(x)"}, {"MT0227", "z = f(x)"},
-  {"MT0244", "z = scale[embed](x)"}, {"MT0251", "z = f(x)"}};
+static const struct { const char *code, *call;
+} calls[] = {  // what a text defines is used so
+  {"MT0208", "z = Layer(x) as l"}, {"MT0209", "z = halves[hd](a)"}, {"MT0214", "z = square(x)"},
+  {"MT0223", "z = f(x)"},          {"MT0227", "z = f(x)"},          {"MT0244", "z = scale[embed](x)"},
+  {"MT0251", "z = f(x)"}};
 
 // Found by passes behind lowering, with a mesh or a file.
-static const char *const later[] = {"MT0228", "MT0311", "MT0312", "MT0316", "MT0317", "MT0336", "MT0337", "MT0338"};
+static const char *const later[] = {"MT0228", "MT0311", "MT0312", "MT0316",
+                                    "MT0317", "MT0336", "MT0337", "MT0338"};
 
 static const char *completed(Arena *a, const char *example, bool body, const char *code) {
   Text t;

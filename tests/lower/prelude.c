@@ -54,10 +54,13 @@ static void softmax_row(const double *x, const bool *where, int n, double *y) {
 
 static void test_softmax(void **state) {
   (void)state;
-  Model m = model(
-    "model M(x: [batch, s], lengths: i32[batch]) -> (loss: f32[], y: [batch, s], all: [batch, s], big: [batch, s])",
-    "  y = softmax[s](x, where = expand[batch](index(s)) < lengths)\n  all = softmax[s](x)\n  big = softmax[s](x * 10000)\n  loss = sum[batch, s](y)",
-    0);
+  Model m = model("model M(x: [batch, s], lengths: i32[batch]) -> (loss: f32[], y: [batch, s], all: [batch, "
+                  "s], big: [batch, s])",
+                  "  y = softmax[s](x, where = expand[batch](index(s)) < lengths)\n"
+                  "  all = softmax[s](x)\n"
+                  "  big = softmax[s](x * 10000)\n"
+                  "  loss = sum[batch, s](y)",
+                  0);
   double x[B * S], want[B * S], lengths[B] = {3, 0};
   bool some[S] = {true, true, true}, none[S] = {false}, all[S] = {true, true, true, true, true};
   for (int i = 0; i < B * S; i++) x[i] = wave(i);
@@ -88,7 +91,11 @@ static void test_norms(void **state) {
   (void)state;
   Model m = model(
     "model M(x: [s, d], g: [d], b: [d]) -> (loss: f32[], l: [s, d], l2: [s, d], rms: [s, d], far: [s, d])",
-    "  l = layernorm[d](x, g, b)\n  l2 = layernorm[d](x, g, b, eps = 0.5)\n  rms = rmsnorm[d](x, g, 0.25)\n  far = layernorm[d](x + 100000000, g, b)\n  loss = sum[s, d](l)",
+    "  l = layernorm[d](x, g, b)\n"
+    "  l2 = layernorm[d](x, g, b, eps = 0.5)\n"
+    "  rms = rmsnorm[d](x, g, 0.25)\n"
+    "  far = layernorm[d](x + 100000000, g, b)\n"
+    "  loss = sum[s, d](l)",
     0);
   double x[S * D], g[D] = {1, 2, -1, 0.5}, b[D] = {0, 1, 2, 3}, l[S * D], l2[S * D], r[S * D];
   for (int i = 0; i < S * D; i++) x[i] = wave(i);
@@ -131,9 +138,13 @@ static bool sees_some(int s, int t) { return t <= s && t != 1; }
 static void test_attention(void **state) {
   (void)state;
   Model m = model(
-    "model M(q: [s, d], k: [s, d], v: [s, d], some: bool[t]) -> (loss: f32[], all: [s, d], past: [s, d], near: [s, d], masked: [s, d], scaled: [s, d])",
-    "  k, v = rename[s -> t](k, v)\n  all = attention[s, t, d](q, k, v)\n  past = attention[s, t, d](q, k, v, causal = true)\n"
-    "  near = attention[s, t, d](q, k, v, causal = true, window = 2)\n  masked = attention[s, t, d](q, k, v, causal = true, where = some)\n"
+    "model M(q: [s, d], k: [s, d], v: [s, d], some: bool[t]) -> (loss: f32[], all: [s, d], past: [s, d], "
+    "near: [s, d], masked: [s, d], scaled: [s, d])",
+    "  k, v = rename[s -> t](k, v)\n"
+    "  all = attention[s, t, d](q, k, v)\n"
+    "  past = attention[s, t, d](q, k, v, causal = true)\n"
+    "  near = attention[s, t, d](q, k, v, causal = true, window = 2)\n"
+    "  masked = attention[s, t, d](q, k, v, causal = true, where = some)\n"
     "  scaled = attention[s, t, d](q, k, v, scale = 0.1, causal = true)\n  loss = sum[s, d](all)",
     0);
   double q[S * D], k[S * D], v[S * D], some[S] = {1, 0, 1, 1, 1}, want[S * D];
@@ -183,8 +194,11 @@ static double entropy(const double *z, int label, double smooth) {
 static void test_cross_entropy(void **state) {
   (void)state;
   Model m = model(
-    "model M(z: [batch, s, v], labels: i32[batch, s]) -> (loss: f32[], ce: [batch, s], smooth: [batch, s], other: [batch, s], big: [batch, s], hot: bool[batch, s, v])",
-    "  ce = cross_entropy[v](z, labels)\n  smooth = cross_entropy[v](z, labels, smooth = 0.1)\n  other = cross_entropy[v](z, labels, ignore = 3)\n"
+    "model M(z: [batch, s, v], labels: i32[batch, s]) -> (loss: f32[], ce: [batch, s], smooth: [batch, s], "
+    "other: [batch, s], big: [batch, s], hot: bool[batch, s, v])",
+    "  ce = cross_entropy[v](z, labels)\n"
+    "  smooth = cross_entropy[v](z, labels, smooth = 0.1)\n"
+    "  other = cross_entropy[v](z, labels, ignore = 3)\n"
     "  big = cross_entropy[v](z * 10000, labels)\n  hot = one_hot[v](labels)\n  loss = sum[batch, s](ce)",
     0);
   double z[B * S * V], labels[B * S] = {0, -100, 6, 3, -100, -100, -100, -100, -100, -100}, ce[B * S],
@@ -208,9 +222,14 @@ static void test_cross_entropy(void **state) {
 
 // ---- routing ----------------------------------------------------------------------------------------------
 #define ROUTER                                                                                               \
-  "model M(x: [batch, s, d], r: [batch, s, r]) -> (loss: f32[], one: bool[batch, s, r], two: bool[batch, s, r], back: [batch, s, d], sent: [batch, e, place, d])"
+  "model M(x: [batch, s, d], r: [batch, s, r]) -> (loss: f32[], one: bool[batch, s, r], two: bool[batch, "   \
+  "s, r], back: [batch, s, d], sent: [batch, e, place, d])"
 static const char *const routing =
-  "  one = topk[r](r, 1)\n  two = topk[r](r, 2)\n  sent = dispatch[s, r, e, place](x, one)\n  back = combine[s, r, e, place](sent, one)\n  loss = sum[batch, s, d](back)";
+  "  one = topk[r](r, 1)\n"
+  "  two = topk[r](r, 2)\n"
+  "  sent = dispatch[s, r, e, place](x, one)\n"
+  "  back = combine[s, r, e, place](sent, one)\n"
+  "  loss = sum[batch, s, d](back)";
 
 static void test_topk(void **state) {
   (void)state;
@@ -257,7 +276,11 @@ static void test_blocks(void **state) {
   (void)state;
   Model m = model(
     "model M(x: [s, d], i: i32[s]) -> (loss: f32[], y: [s, e], z: [s, v], w: [s, d], n: [s, d], rms: [s, d])",
-    "  y = Linear[d, e](x) as l\n  z = Linear[d, v](x, bias = false) as m\n  w = Embedding[v, d](i) as table\n  n = LayerNorm[d](x) as n\n  rms = RMSNorm[d](x, eps = 0.5) as r\n"
+    "  y = Linear[d, e](x) as l\n"
+    "  z = Linear[d, v](x, bias = false) as m\n"
+    "  w = Embedding[v, d](i) as table\n"
+    "  n = LayerNorm[d](x) as n\n"
+    "  rms = RMSNorm[d](x, eps = 0.5) as r\n"
     "  loss = sum[s, e](y)",
     0);
   static const char *const params[] = {"l.weight", "l.bias", "m.weight", "table.weight",
@@ -317,7 +340,9 @@ static void test_gradients(void **state) {
   const double *in[] = {lengths, labels};
   Model m = model(
     "model M(lengths: i32[s], labels: i32[s]) -> (loss: f32[])",
-    "  param p: [s, v] ~ zeros\n  y = softmax[v](p / 10000, where = expand[s](index(v)) < lengths)\n  loss = sum[s, v](y ^ 2)",
+    "  param p: [s, v] ~ zeros\n"
+    "  y = softmax[v](p / 10000, where = expand[s](index(v)) < lengths)\n"
+    "  loss = sum[s, v](y ^ 2)",
     "--set precision.compute=f64");
   double *g = gradient(&m, x, in, &n);
   assert_int_equal(n, S * V);

@@ -28,6 +28,6 @@ model M(x: [batch]) -> (loss: f32[]) {
 # ! local_dim_without_extent.mt:9:3: error MT0224: dim 'h' is already defined here
 # !      9 |   dim h = 3
 # !        |   ^~~~~~~~~
-# ! local_dim_without_extent.mt:10:10: error MT0305: repeat 2.5 is 2.5; it must be a whole number known at compile time
+# ! local_dim_without_extent.mt:10:10: error MT0305: repeat 2.5 is 2.5; it must be a whole number of at least 0, known when compiling
 # !     10 |   repeat 2.5 as i { }
 # !        |          ^~~
