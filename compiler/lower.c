@@ -62,9 +62,6 @@ Span name_span(const Ast *e) {
   return s;
 }
 
-Build at_span(const Lower *l, Span at) {
-  return (Build){.fn = l->fn, .loc = at, .why = l->frame->why, .path = l->frame->path, .layer = l->layer};
-}
 
 // ---- messages ---------------------------------------------------------------------------------------------
 static void trace_add(Lower *l, Span at, Str text) {
@@ -84,6 +81,13 @@ static const Frame *outside(const Lower *l) {
   const Frame *f = l->frame, *last = 0;
   for (; f && f->scope == &l->p->prelude; f = f->up) last = f;
   return last;
+}
+
+// Nodes of the prelude's functions carry the user's call. A composite's body serves many calls: it keeps its own lines.
+Build at_span(const Lower *l, Span at) {
+  const Frame *f = l->frame, *entered = l->fn->is_body ? 0 : outside(l);
+  Span loc = entered ? entered->call->span : at;
+  return (Build){.fn = l->fn, .loc = loc, .why = f->why, .path = f->path, .layer = l->layer};
 }
 
 bool lower_error(Lower *l, Span at, const char *code, const char *fmt, ...) {

@@ -252,8 +252,8 @@ static bool shared_dim(Lower *l, const Ast *e, const Val v[2], DimId *in) {
   if (n == 1) return *in = shared[0], true;
   const char *left = expr_words(l, as[0]), *right = expr_words(l, as[1]);
   if (n) {
-    lower_error(l, e->span, "MT0203", "%s is ambiguous: the operands share %s",
-                span_words(l->p->diag, l->a, e->span, "'@'"), dims_and(l, shared, n));
+    lower_error(l, e->span, "MT0203", "'%s' is ambiguous: the operands share %s",
+                span_words(l->p->diag, l->a, e->span, "@"), dims_and(l, shared, n));
     lower_types(l, v, as, 2);
     lower_note(l, "write %s @[%s] %s to contract %s, or rename one of the dims", left,
                dims_show(l, shared, n), right, n == 2 ? "both" : "all");

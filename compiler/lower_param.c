@@ -180,8 +180,10 @@ static bool param_declare(Lower *l, const Ast *s) {
   Str word = path_fill(l, at, at->text);
   if (!word) return false;
   Str path = *f->path ? intern_printf(l->p->in, "%s.%s", f->path, word) : word;
-  Var v = {
-    .name = path, .kind = VAR_param, .loc = s->span, .why = intern_printf(l->p->in, "param %s", s->text)};
+  Var v = {.name = path,
+           .kind = VAR_param,
+           .loc = users_line(l, s),
+           .why = intern_printf(l->p->in, "param %s", s->text)};
   Type t = {0};
   if (strlen(path) > 2 * PATH_LIMIT)
     return lower_error(l, at->span, "MT0269", "the path of %s is too long", s->text);

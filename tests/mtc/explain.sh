@@ -13,7 +13,7 @@ want 0 'config hidden = 8, from preset wide' explain tiny.mt --preset wide hidde
 want 0 'config hidden = 5, from -D' explain tiny.mt -D hidden=5 hidden
 want 0 'here: 7' explain tiny.mt --preset wide train.steps
 want 0 'here: 0.001' explain tiny.mt train.optimizer.lr
-want 0 'parameter, at prelude.mt' explain tiny.mt h.0.up.weight
+want 0 'parameter, at tiny.mt:8:12' explain tiny.mt h.0.up.weight
 want 0 'return 0.5 * x * (1 + tanh(' explain tiny.mt gelu
 want 0 'block, at tiny.mt:7:1' explain tiny.mt MLP
 want 0 'primitive: gather[d](x, index)' explain tiny.mt gather

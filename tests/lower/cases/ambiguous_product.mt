@@ -11,7 +11,7 @@ block Attention(a: [batch, seq, heads, hd]) -> [batch, seq, embed] {
 model M(x: [batch, seq, heads, hd]) -> (y: [batch, seq, embed]) {
   y = Attention(x) as attn
 }
-# ! ambiguous_product.mt:9:10: error MT0203: a @ wo is ambiguous: the operands share heads and hd
+# ! ambiguous_product.mt:9:10: error MT0203: 'a @ wo' is ambiguous: the operands share heads and hd
 # !      9 |   return a @ wo + bo
 # !        |          ^~~~~~
 # !          a  is float[batch, seq, heads, hd]  (input)

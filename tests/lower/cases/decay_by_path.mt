@@ -11,7 +11,7 @@ model M(x: [batch, d]) -> (loss: f32[]) {
 }
 train { no_decay = "experts.down.*", "l.*"; decay = "n.*" }
 # > var param @"experts.{e:up,down}.w" : float[e, d] = normal(1) ; decay_by_path.mt:7:3-56 "param t"
-# > var param @n.weight : float[d] = ones ; prelude.mt:122:3-33 "param g"
-# > var param @n.bias : float[d] = zeros decay ; prelude.mt:123:3-34 "param b"
-# > var param @l.weight : float[e, d] = normal(0.02) ; prelude.mt:134:3-43 "param w"
-# > var param @l.bias : float[e] = zeros decay ; prelude.mt:137:5-34 "param b"
+# > var param @n.weight : float[d] = ones ; decay_by_path.mt:8:7-15 "param g"
+# > var param @n.bias : float[d] = zeros decay ; decay_by_path.mt:8:7-15 "param b"
+# > var param @l.weight : float[e, d] = normal(0.02) ; decay_by_path.mt:9:7-12 "param w"
+# > var param @l.bias : float[e] = zeros decay ; decay_by_path.mt:9:7-12 "param b"

@@ -46,5 +46,5 @@ fn head_of(x: [*, d]) -> [*] { return sum[d](x) }
 # > var param @h.1.weight : float[d] = ones ; paths.mt:8:3-33 "param w"
 # > var param @h.1.plain : float[d] = uniform(-0.1, 0.1) decay ; paths.mt:9:3-39 "param plain"
 # > var param @"qkv.{q:a,b,c}.x.{q}.part" : float[q, d] = normal(0.02) decay ; paths.mt:17:3-46 "param w"
-# > var param @lin.weight : float[heads, hd, d] = normal(0.02) decay stored (0, 0, 1) ; prelude.mt:134:3-43 "param w"
-# > var param @lin.bias : float[heads, hd] = zeros stored (0, 0) ; prelude.mt:137:5-34 "param b"
+# > var param @lin.weight : float[heads, hd, d] = normal(0.02) decay stored (0, 0, 1) ; paths.mt:25:7-12 "param w"
+# > var param @lin.bias : float[heads, hd] = zeros stored (0, 0) ; paths.mt:25:7-12 "param b"
