@@ -134,6 +134,13 @@ static void config_override(Sema *s, const ConfigOverride *o) {
   if (!config_known(s, o->name, o->at)) return;
   const uint64_t *at = map_get(&p->user.config_by_name, key_of(o->name));
   Config *c = &p->user.config.at[*at];
+  bool word = o->value->kind == N_name && !map_get(&p->user.config_by_name, key_of(o->value->text));
+  if (c->ast->kind == N_str && word) {
+    ERR(o->value->span, "MT0304", "%s is a string (%s), got %s", c->name,
+        span_text(p->diag, p->arena, c->loc), o->value->text);
+    diag_note(p->diag, "strings are quoted: -D '%s=\"%s\"'", c->name, o->value->text);
+    return;
+  }
   c->ast = o->value, c->from = o->from;
 }
 
