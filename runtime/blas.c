@@ -5,7 +5,9 @@
 // that move c are more tiles; loops that do not are summed inside the tile, in order.
 #include "runtime/blas.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };  // cblas.h
 typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -27,6 +29,22 @@ struct Blas {
 
 static void *symbol(void *lib, const char *name) { return lib ? dlsym(lib, name) : 0; }
 
+// OpenBLAS maps 128 MiB for each thread that calls it, and tries for ever when the system refuses. A thread's stack and
+// heap map some more until then: 192 for each, and once more for the streams.
+static Status has_room(Arena *a, int threads) {
+  const size_t each = (size_t)192 << 20;
+  void **at = NEW_N(a, void *, threads + 1);
+  int n = 0, e = 0;
+  for (; n <= threads && !e; n += !e) {
+    at[n] = mmap(0, each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at[n] == MAP_FAILED) e = errno;
+  }
+  for (int i = 0; i < n; i++) munmap(at[i], each);
+  if (!e) return 0;
+  return fail(EXIT_UNAVAILABLE, "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s", threads,
+              threads == 1 ? "" : "s", (long long)(threads + 1) * 192, strerror(e));
+}
+
 Status blas_open(Arena *a, int threads, bool narrow, Blas **out) {
   const char *path = getenv("MTRUN_OPENBLAS");
   path = path && *path ? path : "libopenblas.so.0";
@@ -46,6 +64,7 @@ Status blas_open(Arena *a, int threads, bool narrow, Blas **out) {
     return fail(EXIT_UNAVAILABLE,
                 "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
   set_threads(1);
+  TRY(has_room(a, threads));
   const char *c = config ? config() : "OpenBLAS";
   int words = 0;
   size_t n = 0;

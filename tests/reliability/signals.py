@@ -128,6 +128,14 @@ def memory_that_is_not_there():
         return
     assert p.returncode == 69 and re.search(r"the plan needs [\d.]+ MiB more memory, the system refused", p.stderr), (p.returncode, p.stderr[-500:])
     refused(MTRUN, [plan, "--batches", "x", "--threads", 5000], "at most 4096", 64)
+    # whatever the limit, it ends: with the right values, or with a status and a line (an OpenBLAS without room for its work areas tries for ever)
+    plan, feed = setup()
+    for mib in (4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 384, 512, 600, 640, 700):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        p = call([MTRUN, plan, *feed[:2], "--threads", 2, "--steps", 2], code=None, preexec_fn=limit, timeout=100)
+        if (p.returncode == 127 and "loading shared libraries" in p.stderr) or "Sanitizer" in p.stderr:
+            continue
+        assert p.returncode in (0, 69, 70) and (p.returncode == 0 or p.stderr.startswith("mtrun: ")), (mib, p.returncode, p.stderr[-500:])
 
 
 @case
