@@ -1,7 +1,7 @@
 """Small models through mtc and mtrun. Cases are functions under @case; `main` runs them all and says which failed.
 
 A case is named by what it shows. Those taken from public bug reports carry that report's address."""
-import array, json, math, os, re, struct, subprocess, sys, tempfile, traceback
+import array, fcntl, json, math, os, re, struct, subprocess, sys, tempfile, traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
 from train import ROOT, load, save
@@ -44,6 +44,22 @@ def call(argv, code=0, timeout=300, **more):
                        stdin=subprocess.DEVNULL, timeout=timeout, **more)
     assert code is None or p.returncode == code, "%s\nexit status %d, not %d\n%s\n%s" % (argv, p.returncode, code, p.stdout[-3000:], p.stderr[-3000:])
     return p
+
+
+def start(argv, **more):
+    """a program that runs beside us; it cannot print much more than we read, so it does not run away"""
+    p = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, **more)
+    fcntl.fcntl(p.stdout, 1031, 4096)                     # F_SETPIPE_SZ
+    return p
+
+
+def after_lines(p, n):
+    """waits until it has printed n steps; False: it ended before"""
+    for line in p.stdout:
+        n -= line.startswith("step")
+        if not n:
+            return True
+    return False
 
 
 def sets(**settings):
