@@ -111,7 +111,12 @@ int main(int argc, char **argv) {
   char folder[64];
   Arena *a = arena_create();
   if (argc < 4) return 64;
-  for (int i = 3; i < argc; i++) argv[i] = realpath(argv[i], 0);
+  for (int i = 3; i < argc; i++) {
+    char *path = realpath(argv[i], 0);
+    if (!path) return 66;
+    argv[i] = arena_strndup(a, path, strlen(path));
+    free(path);
+  }
   folder_enter(folder);
   int bad = prepare(a, argc, argv);
   if (!bad) bad = fuzz_words(argc, argv, words, COUNT(words), check);
