@@ -1,6 +1,8 @@
-"""Saves that are killed, fail, or are damaged afterwards: the newest whole checkpoint is found, and the run ends as if nothing had been.
+"""Saves that are killed, fail, or are damaged afterwards: the newest whole checkpoint is found, and the run
+ends as if nothing had been.
 
 usage: checkpoints.py MTC MTRUN MTDATA [CASE…]      FAULTS: faults.c as a shared library"""
+
 import random, shutil, signal
 from mt import *
 
@@ -18,13 +20,20 @@ model M(x: [batch, i], y: [batch, i]) -> loss: f32[] {
   loss = stepmean[batch](sum[i]((z - y) ^ 2))
 }
 precision { compute = f32; params = f32; grads = f32 }
-train { micro_batch = 2; global_batch = 4; steps = 12; clip = 1.0; optimizer = adamw(lr = 1e-2, decay = 0.1); schedule = cosine(warmup = 2, min = 1e-3) }
+train { micro_batch = 2; global_batch = 4; steps = 12; clip = 1.0
+        optimizer = adamw(lr = 1e-2, decay = 0.1); schedule = cosine(warmup = 2, min = 1e-3) }
 """
 
 
 def setup(n=40, steps=STEPS):
     """the plan, the options that feed it, and the parameters of the run that nothing happens to"""
-    save("b", {k: reals((steps, 2, 2, n), [math.sin((i + 1) * c) for i in range(steps * 4 * n)], "F32") for k, c in (("x", 0.7), ("y", 1.3))})
+    save(
+        "b",
+        {
+            k: reals((steps, 2, 2, n), [math.sin((i + 1) * c) for i in range(steps * 4 * n)], "F32")
+            for k, c in (("x", 0.7), ("y", 1.3))
+        },
+    )
     plan, feed = compile(MODEL, n=n, train_steps=steps), ["--batches", "b", "--threads", "1"]
     call([MTRUN, plan, *feed, "--final", "quiet"])
     return plan, feed, bytes_of("quiet")
@@ -46,7 +55,9 @@ def whole_steps(folder="ck"):
         path = os.path.join(folder, name, "MANIFEST")
         if re.fullmatch(r"step_\d+", name) and os.path.exists(path):
             files = [line.split() for line in open(path).read().splitlines()[1:-1]]
-            if len(files) == 3 and all(os.path.getsize(os.path.join(folder, name, f)) == int(size) for f, size, _ in files):
+            if len(files) == 3 and all(
+                os.path.getsize(os.path.join(folder, name, f)) == int(size) for f, size, _ in files
+            ):
                 steps.append(int(name[5:]))
     return sorted(steps)
 
@@ -58,7 +69,9 @@ def debris(folder="ck"):
 def goes_on(plan, feed, want, at_least=None, *more):
     """resuming takes the newest whole checkpoint, says which, and ends with the quiet run's parameters"""
     newest = whole_steps()[-1:] or [0]
-    p = call([MTRUN, plan, *feed, "--save", "ck", "--save-every", 3, "--resume", "auto", "--final", "f", *more])
+    p = call(
+        [MTRUN, plan, *feed, "--save", "ck", "--save-every", 3, "--resume", "auto", "--final", "f", *more]
+    )
     assert bytes_of("f") == want, "resumed at %d: other parameters" % newest[0]
     assert ("checkpoint, step %d" % newest[0] if newest[0] else "seed 1234") in p.stdout, (newest, p.stdout)
     assert at_least is None or newest[0] >= at_least, (newest, at_least)
@@ -69,7 +82,8 @@ def goes_on(plan, feed, want, at_least=None, *more):
 
 @case
 def killed_while_saving():
-    # C02 github.com/vllm-project/speculators/pull/739: kill -9 at a call of a save; C01 in as far as one rank goes: the name comes last
+    # C02 github.com/vllm-project/speculators/pull/739: kill -9 at a call of a save; C01 in as far as one rank
+    # goes: the name comes last
     plan, feed, want = setup()
     argv = [MTRUN, plan, *feed, "--save", "ck", "--save-every", 3, "--final", "f"]
     for keep in (), ("--keep", 1):
@@ -84,7 +98,9 @@ def killed_while_saving():
                 p = faulty("%d:%s" % (n, action), argv + list(keep))
                 same(p.returncode, -signal.SIGKILL, "call %d of %d" % (n, total))
                 said = re.findall(r"step +(\d+)/", p.stdout)
-                saved = int(said[-1]) // 3 * 3 if said else 0      # the save after that step may be the one that died
+                saved = (
+                    int(said[-1]) // 3 * 3 if said else 0
+                )  # the save after that step may be the one that died
                 goes_on(plan, feed, want, saved - 3, *keep)
 
 
@@ -94,7 +110,27 @@ def killed_at_random():
     plan, feed, want = setup(steps=150)
     rng, kills = random.Random(SEED), 0
     while True:
-        p = start([MTRUN, plan, *feed, "--save", "ck", "--save-every", 2, "--keep", 2, "--resume", "auto", "--log-every", 1, "--final", "f", "--log-json", "log"])
+        p = start(
+            [
+                MTRUN,
+                plan,
+                *feed,
+                "--save",
+                "ck",
+                "--save-every",
+                2,
+                "--keep",
+                2,
+                "--resume",
+                "auto",
+                "--log-every",
+                1,
+                "--final",
+                "f",
+                "--log-json",
+                "log",
+            ]
+        )
         after_lines(p, rng.randrange(1, 25))
         p.kill()
         p.communicate()
@@ -104,7 +140,7 @@ def killed_at_random():
         assert kills < 200
     assert kills > 1 and bytes_of("f") == want, kills
     by_step = {}
-    for line in log("log"):                             # a step that was done again had the same values
+    for line in log("log"):  # a step that was done again had the same values
         line = {k: v for k, v in line.items() if k in ("step", "loss", "grad_norm", "lr", "updates")}
         same(by_step.setdefault(line["step"], line), line)
     same(sorted(by_step), list(range(150)))
@@ -112,8 +148,8 @@ def killed_at_random():
 
 @case
 def disk_that_fails():
-    # C03 github.com/MrNeRF/LichtFeld-Studio/pull/718, NVIDIA-NeMo/Speech/pull/7952, T2: the disk is full, or fails, from some call on: the run stops with
-    # status and message, and what was saved before is as it was
+    # C03 github.com/MrNeRF/LichtFeld-Studio/pull/718, NVIDIA-NeMo/Speech/pull/7952, T2: the disk is full, or
+    # fails, from some call on: the run stops with status and message, and what was saved before is as it was
     plan, feed, want = setup()
     argv = [MTRUN, plan, *feed, "--save", "ck", "--save-every", 3, "--final", "f"]
     same(faulty(None, argv).returncode, 0)
@@ -124,7 +160,7 @@ def disk_that_fails():
             shutil.rmtree("ck", ignore_errors=True)
             before = {}
             p = faulty("%d:%s" % (n, action), argv)
-            if p.returncode == 0:                     # only tidying up failed
+            if p.returncode == 0:  # only tidying up failed
                 assert n > total - 8, (n, total)
                 continue
             assert p.returncode in (73, 74) and "ck" in p.stderr, (n, total, p.returncode, p.stderr)
@@ -134,8 +170,10 @@ def disk_that_fails():
 
 @case
 def full_folder():
-    # C03 with a limit of the system's own: a file may have 256 KiB, the parameters have more; a write past it would end the process by a signal
+    # C03 with a limit of the system's own: a file may have 256 KiB, the parameters have more; a write past it
+    # would end the process by a signal
     import resource
+
     plan, feed, want = setup(n=1500)
     call([MTRUN, plan, *feed, "--save", "ck", "--steps", 3])
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))
@@ -150,20 +188,44 @@ def small_disk():
     # C03: a file system of 104 KiB as the folder, where this machine lets us mount one
     plan, feed, want = setup(n=100)
     script = 'mkdir -p ck && mount -t tmpfs -o size=104k none ck || exit 200; "$@"; s=$?; ls ck; exit $s'
-    p = call(["unshare", "-rm", "sh", "-c", script, "sh", MTRUN, plan, *feed, "--save", "ck", "--save-every", 3, "--final", "f"], code=None)
+    p = call(
+        [
+            "unshare",
+            "-rm",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            MTRUN,
+            plan,
+            *feed,
+            "--save",
+            "ck",
+            "--save-every",
+            3,
+            "--final",
+            "f",
+        ],
+        code=None,
+    )
     if p.returncode in (1, 200, 127):
         return
     same(p.returncode, 74)
-    assert re.search(r"writing ck/step_0000000\d.tmp/\w+.safetensors: No space left on device: \d+ bytes are needed, \d+ are free", p.stderr), p.stderr
+    assert re.search(
+        r"writing ck/step_0000000\d.tmp/\w+.safetensors: No space left on device: \d+ bytes are needed, \d+ are free",
+        p.stderr,
+    ), p.stderr
     assert "step_00000003" in p.stdout and "tmp" not in p.stdout, p.stdout
 
 
 def damage(kind, folder):
     """one fault of a checkpoint's folder"""
-    model, optimizer = os.path.join(folder, "model.safetensors"), os.path.join(folder, "optimizer.safetensors")
+    model, optimizer = os.path.join(folder, "model.safetensors"), os.path.join(
+        folder, "optimizer.safetensors"
+    )
     data = bytes_of(model)
     if kind == "cut":
-        write(model, data[:len(data) // 2])
+        write(model, data[: len(data) // 2])
     elif kind == "empty":
         write(model, b"")
     elif kind == "bit":
@@ -189,17 +251,32 @@ def damage(kind, folder):
 
 @case
 def damaged():
-    # T3: a damaged newest checkpoint is told and passed over, or refused when it is asked for by name; files of two steps are never mixed
+    # T3: a damaged newest checkpoint is told and passed over, or refused when it is asked for by name; files
+    # of two steps are never mixed
     plan, feed, want = setup()
     call([MTRUN, plan, *feed, "--save", "good", "--save-every", 3, "--steps", 9])
-    for kind in ("cut", "empty", "bit", "bit of the header", "swapped", "gone", "no manifest", "other step", "folder", "pipe"):
+    for kind in (
+        "cut",
+        "empty",
+        "bit",
+        "bit of the header",
+        "swapped",
+        "gone",
+        "no manifest",
+        "other step",
+        "folder",
+        "pipe",
+    ):
         shutil.rmtree("ck", ignore_errors=True)
         shutil.copytree("good", "ck")
         damage(kind, "ck/step_00000009")
         p = call([MTRUN, plan, *feed, "--resume", "ck/step_00000009"], code=None, timeout=60)
         assert p.returncode in (65, 66, 74) and "ck/step_00000009" in p.stderr, (kind, p.returncode, p.stderr)
         p = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--final", "f"])
-        assert "checkpoint, step 6" in p.stdout and "ck/step_00000009: incomplete or damaged, passed over" in p.stderr, (kind, p.stderr)
+        assert (
+            "checkpoint, step 6" in p.stdout
+            and "ck/step_00000009: incomplete or damaged, passed over" in p.stderr
+        ), (kind, p.stderr)
         assert bytes_of("f") == want, kind
     # the folder's `latest` is for people: a stale one, or none, changes nothing
     for latest in "step_00000003\n", None, "../../etc\n":
@@ -209,20 +286,26 @@ def damaged():
         p = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--final", "f"])
         assert "checkpoint, step 9" in p.stdout and bytes_of("f") == want, latest
     # T8: the order is that of the steps, whatever the clock said
-    os.utime("good/step_00000003", (2 ** 32, 2 ** 32))
+    os.utime("good/step_00000003", (2**32, 2**32))
     os.utime("good/step_00000009", (0, 0))
-    assert "checkpoint, step 9" in call([MTRUN, plan, *feed, "--save", "good", "--resume", "auto", "--steps", 9]).stdout
+    assert (
+        "checkpoint, step 9"
+        in call([MTRUN, plan, *feed, "--save", "good", "--resume", "auto", "--steps", 9]).stdout
+    )
     # nothing whole is left: refused, not begun anew
     shutil.rmtree("ck")
     shutil.copytree("good", "ck")
     for step in 3, 6, 9:
         damage("cut", "ck/step_%08d" % step)
-    refused(MTRUN, [plan, *feed, "--save", "ck", "--resume", "auto"], "none of its 3 checkpoints is complete", 65)
+    refused(
+        MTRUN, [plan, *feed, "--save", "ck", "--resume", "auto"], "none of its 3 checkpoints is complete", 65
+    )
 
 
 @case
 def closed_folder():
-    # C05 github.com/KempnerInstitute/KempnerForge/issues/49 for one rank: a folder that may not be read is an error, not an empty one
+    # C05 github.com/KempnerInstitute/KempnerForge/issues/49 for one rank: a folder that may not be read is an
+    # error, not an empty one
     plan, feed, want = setup()
     call([MTRUN, plan, *feed, "--save", "ck", "--steps", 3])
     os.chmod(".", 0o755)
@@ -230,7 +313,11 @@ def closed_folder():
     for mode in (0, 0o311):
         os.chmod("ck", mode)
         refused_closed = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto"], code=None, **user)
-        assert refused_closed.returncode == 77 and "ck" in refused_closed.stderr, (mode, refused_closed.returncode, refused_closed.stderr)
+        assert refused_closed.returncode == 77 and "ck" in refused_closed.stderr, (
+            mode,
+            refused_closed.returncode,
+            refused_closed.stderr,
+        )
     os.chmod("ck", 0o555)
     p = call([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto"], code=None, **user)
     assert p.returncode == 77 and "saving in ck: Permission denied" in p.stderr, (p.returncode, p.stderr)
@@ -242,7 +329,13 @@ def two_savers():
     # T11: a second run in the same folder is refused at its first save, while the first one saves
     plan, feed, want = setup()
     env = dict(os.environ, LD_PRELOAD=FAULTS, FAULT_IN="/ck", FAULT="9:wait")
-    first = subprocess.Popen([MTRUN, plan, *feed, "--save", "ck"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
+    first = subprocess.Popen(
+        [MTRUN, plan, *feed, "--save", "ck"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
     assert "waiting" in first.stderr.readline()
     refused(MTRUN, [plan, *feed, "--save", "ck"], "another process is saving", 74)
     first.kill()

@@ -1,6 +1,7 @@
 """A step's loss is the mean over all that counts in the step, however it is cut into microbatches.
 
 usage: loss.py MTC MTRUN MTDATA [CASE…]"""
+
 from mt import *
 
 # entry t of a sample costs g_t · w, and counts where labels say so
@@ -19,14 +20,21 @@ def tokens(g, scored, *options, code=0, **settings):
     """g, scored: [steps][samples][3]"""
     samples = len(g[0])
     flat = lambda x: [v for step in x for sample in step for v in sample]
-    save("b", {"g": reals((len(g), samples, 1, 3), flat(g)), "labels": ints((len(g), samples, 1, 3), [0 if s else -100 for s in flat(scored)])})
+    save(
+        "b",
+        {
+            "g": reals((len(g), samples, 1, 3), flat(g)),
+            "labels": ints((len(g), samples, 1, 3), [0 if s else -100 for s in flat(scored)]),
+        },
+    )
     settings = {"train_steps": len(g), "train_global_batch": samples, **settings}
     return run(compile(TOKENS, *floats("f64"), **settings), "--batches", "b", *options, code=code)
 
 
 @case
 def mean_of_means():
-    # L01 github.com/huggingface/transformers/pull/34191, issues/35203: microbatches with 1 and 3 scored tokens, losses 4 and 0 0 0
+    # L01 github.com/huggingface/transformers/pull/34191, issues/35203: microbatches with 1 and 3 scored
+    # tokens, losses 4 and 0 0 0
     for filler in (0, 1e30):
         g, scored = [[[4, filler, filler], [0, 0, 0]]], [[[1, 0, 0], [1, 1, 1]]]
         for micro in (1, 2):
@@ -36,7 +44,8 @@ def mean_of_means():
 
 @case
 def nothing_scored():
-    # L04 github.com/OpenRLHF/OpenRLHF/pull/583, nvidia-cosmos/cosmos-rl/pull/155: a microbatch, then a whole step without a scored token
+    # L04 github.com/OpenRLHF/OpenRLHF/pull/583, nvidia-cosmos/cosmos-rl/pull/155: a microbatch, then a whole
+    # step without a scored token
     g = [[[4, 2, 0], [9, 9, 9]], [[1, 1, 1], [1, 1, 1]], [[1, 2, 3], [3, 2, 1]]]
     scored = [[[1, 1, 1], [0, 0, 0]], [[0] * 3] * 2, [[1, 0, 0], [0, 0, 1]]]
     r = tokens(g, scored, "--save", "ck", "--save-every", 1)
@@ -54,9 +63,18 @@ def nothing_scored():
 @case
 def several_denominators():
     # two losses with marks of their own: the step is left out only where a denominator is 0, and then whole
-    text = TOKENS.replace("""-> loss: f32[] {""", """-> (loss: f32[], other: f32[]) {""").replace("""train {""", """train { minimize = loss + 0.5 * other;""") \
+    text = (
+        TOKENS.replace("""-> loss: f32[] {""", """-> (loss: f32[], other: f32[]) {""")
+        .replace("""train {""", """train { minimize = loss + 0.5 * other;""")
         .replace("  loss =", "  other = stepmean[batch, seq](g * g * w, where = labels == 1)\n  loss =")
-    save("b", {"g": reals((2, 2, 1, 3), range(12)), "labels": ints((2, 2, 1, 3), [0, 0, -100, 1, 1, -100, 0, 0, 0, 0, 0, 0])})
+    )
+    save(
+        "b",
+        {
+            "g": reals((2, 2, 1, 3), range(12)),
+            "labels": ints((2, 2, 1, 3), [0, 0, -100, 1, 1, -100, 0, 0, 0, 0, 0, 0]),
+        },
+    )
     r = run(compile(text, *floats("f64"), train_steps=2), "--batches", "b")
     near([r.log[0]["loss"], r.log[0]["other"], r.grads["w"][0]], [2, 12.5, 2 + 0.5 * 12.5], 1e-15)
     same([line["updated"] for line in r.log], [True, False])
@@ -64,8 +82,9 @@ def several_denominators():
 
 @case
 def partial_window():
-    # L06 github.com/ZebangCheng/Emotion-LLaMA/pull/140: five samples of a step of four. Here a step is always whole: what does not divide is refused,
-    # nothing is dropped in silence, and a mean over a window of 5 is over 5
+    # L06 github.com/ZebangCheng/Emotion-LLaMA/pull/140: five samples of a step of four. Here a step is always
+    # whole: what does not divide is refused, nothing is dropped in silence, and a mean over a window of 5 is
+    # over 5
     text = """
 dim batch
 model M(g: [batch]) -> loss: f32[] {
@@ -79,7 +98,9 @@ train { micro_batch = 1; global_batch = 4; steps = 1; optimizer = sgd(lr = 1) }
     plan = compile(text, *floats("f64"))
     near(run(plan, "--batches", "four").final["w"], [-2.5], 1e-15)
     refused(MTRUN, [plan, "--batches", "five"], "5 samples per step, the plan's global_batch is 4", 65)
-    near(run(compile(text, *floats("f64"), train_global_batch=5), "--batches", "five").final["w"], [-4], 1e-15)
+    near(
+        run(compile(text, *floats("f64"), train_global_batch=5), "--batches", "five").final["w"], [-4], 1e-15
+    )
     said = compile(text, code=1, train_micro_batch=2, train_global_batch=5)
     assert "global_batch is 5" in said and "a multiple of 2" in said, said
 
@@ -87,8 +108,17 @@ train { micro_batch = 1; global_batch = 4; steps = 1; optimizer = sgd(lr = 1) }
 @case
 def mean_is_not_stepmean():
     # an output that is a plain mean is averaged over the step's microbatches
-    text = TOKENS.replace("stepmean[batch, seq](g * w, where = labels != -100)", "mean[batch, seq](g * w, where = labels != -100)")
-    save("b", {"g": reals((1, 2, 1, 3), [4, 9, 9, 0, 0, 0]), "labels": ints((1, 2, 1, 3), [0, -100, -100, 0, 0, 0])})
+    text = TOKENS.replace(
+        "stepmean[batch, seq](g * w, where = labels != -100)",
+        "mean[batch, seq](g * w, where = labels != -100)",
+    )
+    save(
+        "b",
+        {
+            "g": reals((1, 2, 1, 3), [4, 9, 9, 0, 0, 0]),
+            "labels": ints((1, 2, 1, 3), [0, -100, -100, 0, 0, 0]),
+        },
+    )
     r = run(compile(text, *floats("f64")), "--batches", "b")
     near([r.log[0]["loss"], r.grads["w"][0]], [2, 2], 1e-15)
 

@@ -1,6 +1,8 @@
-"""Small models through mtc and mtrun. Cases are functions under @case; `main` runs them all and says which failed.
+"""Small models through mtc and mtrun. Cases are functions under @case; `main` runs them all and says which
+failed.
 
 A case is named by what it shows. Those taken from public bug reports carry that report's address."""
+
 import array, fcntl, json, math, os, re, struct, subprocess, sys, tempfile, traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
@@ -10,7 +12,9 @@ LONG = bool(os.environ.get("MT_LONG"))
 MTC, MTRUN, MTDATA = (os.path.abspath(path) for path in sys.argv[1:4])
 MODELS = os.path.join(ROOT, "models")
 os.environ.setdefault("XDG_CACHE_HOME", os.path.join(os.path.dirname(MTC), "cache"))
-os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")    # for LD_PRELOAD
+os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get(
+    "ASAN_OPTIONS", ""
+)  # for LD_PRELOAD
 cases = []
 
 
@@ -37,19 +41,41 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-# ---- programs ---------------------------------------------------------------------------------------------------------
+# ---- programs
+# ---------------------------------------------------------------------------------------------------------
 def call(argv, code=0, timeout=300, **more):
     """what it printed; `code`: the exit status that is right, None for any"""
-    p = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                       stdin=subprocess.DEVNULL, timeout=timeout, **more)
-    assert code is None or p.returncode == code, "%s\nexit status %d, not %d\n%s\n%s" % (argv, p.returncode, code, p.stdout[-3000:], p.stderr[-3000:])
+    p = subprocess.run(
+        [str(a) for a in argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        **more
+    )
+    assert code is None or p.returncode == code, "%s\nexit status %d, not %d\n%s\n%s" % (
+        argv,
+        p.returncode,
+        code,
+        p.stdout[-3000:],
+        p.stderr[-3000:],
+    )
     return p
 
 
 def start(argv, **more):
     """a program that runs beside us; it cannot print much more than we read, so it does not run away"""
-    p = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, **more)
-    fcntl.fcntl(p.stdout, 1031, 4096)                     # F_SETPIPE_SZ
+    p = subprocess.Popen(
+        [str(a) for a in argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        **more
+    )
+    fcntl.fcntl(p.stdout, 1031, 4096)  # F_SETPIPE_SZ
     return p
 
 
@@ -95,7 +121,23 @@ def run(plan, *options, code=0, threads=1, **more):
     for name in names:
         if os.path.exists(name):
             os.remove(name)
-    r = call([MTRUN, plan, "--threads", threads, "--log-json", names[0], "--grads", names[1], "--final", names[2], *options], code=code, **more)
+    r = call(
+        [
+            MTRUN,
+            plan,
+            "--threads",
+            threads,
+            "--log-json",
+            names[0],
+            "--grads",
+            names[1],
+            "--final",
+            names[2],
+            *options,
+        ],
+        code=code,
+        **more
+    )
     r.log = log(names[0])
     r.grads = load(names[1]) if os.path.exists(names[1]) else {}
     r.final = load(names[2]) if os.path.exists(names[2]) else {}
@@ -116,7 +158,8 @@ def refused(program, argv, text, code):
     return p
 
 
-# ---- files ------------------------------------------------------------------------------------------------------------
+# ---- files
+# ------------------------------------------------------------------------------------------------------------
 def ints(shape, values):
     return ("I32", list(shape), list(values))
 
@@ -146,12 +189,20 @@ def prepare(name, text, jsonl=False):
     return next(f[:-4] for f in sorted(os.listdir(".")) if f.startswith(name) and f.endswith(".idx"))
 
 
-# ---- comparison -------------------------------------------------------------------------------------------------------
+# ---- comparison
+# -------------------------------------------------------------------------------------------------------
 def near(got, want, tolerance=1e-6, what=""):
-    got, want = list(got) if hasattr(got, "__iter__") else [got], list(want) if hasattr(want, "__iter__") else [want]
+    got, want = list(got) if hasattr(got, "__iter__") else [got], (
+        list(want) if hasattr(want, "__iter__") else [want]
+    )
     assert len(got) == len(want), "%s: %d values, not %d" % (what, len(got), len(want))
     for i, (a, b) in enumerate(zip(got, want)):
-        assert a is not None and abs(a - b) <= tolerance * max(1, abs(b)), "%s[%d] is %r, not %r" % (what, i, a, b)
+        assert a is not None and abs(a - b) <= tolerance * max(1, abs(b)), "%s[%d] is %r, not %r" % (
+            what,
+            i,
+            a,
+            b,
+        )
 
 
 def same(got, want, what=""):

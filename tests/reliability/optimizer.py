@@ -1,6 +1,7 @@
 """Optimizers, schedules, skipped updates, on parameters whose gradients are the inputs.
 
 usage: optimizer.py MTC MTRUN MTDATA [CASE…]"""
+
 from mt import *
 
 # d loss / d w = the mean of g, whatever w is
@@ -17,7 +18,9 @@ train { micro_batch = 1; global_batch = 1; steps = 40; clip = 0 }
 
 def plain(optimizer, gradients, *options, init=None, code=0, steps=None, plan=None, **settings):
     """runs PLAIN: one gradient of four numbers a step"""
-    plan = plan or compile(PLAIN, *floats("f64"), train_optimizer=optimizer, train_steps=steps or len(gradients), **settings)
+    plan = plan or compile(
+        PLAIN, *floats("f64"), train_optimizer=optimizer, train_steps=steps or len(gradients), **settings
+    )
     save("g", {"g": reals((len(gradients), 1, 1, 4), [x for g in gradients for x in g])})
     save("w", {"w": reals((4,), init or [0] * 4)})
     return run(plan, "--batches", "g", "--init", "w", *options, code=code)
@@ -45,15 +48,24 @@ model M(x: [batch, n]) -> loss: f32[] {
   y = Linear[m, n](y) as "norm"
   loss = stepmean[batch](sum[n](y * 0))
 }
-train { micro_batch = 1; global_batch = 1; steps = 1; optimizer = adamw(lr = 0.1, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, decay = 0.1) }
+train { micro_batch = 1; global_batch = 1; steps = 1
+        optimizer = adamw(lr = 0.1, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, decay = 0.1) }
 """
 
 
 @case
 def decay_groups():
-    # O03 github.com/bigscience-workshop/Megatron-DeepSpeed/pull/262, ServiceNow/Fast-LLM/issues/542, deepspeedai/DeepSpeedExamples/pull/755:
-    # what decays follows from how a parameter begins, whatever it is called; with zero gradients decay is all that moves
-    names = {"weightnorm.scale7": 3, "weightnorm.shift7": 3, "bias_like.weight": 6, "bias_like.bias": 2, "norm.weight": 6, "norm.bias": 3}
+    # O03 github.com/bigscience-workshop/Megatron-DeepSpeed/pull/262, ServiceNow/Fast-LLM/issues/542,
+    # deepspeedai/DeepSpeedExamples/pull/755: what decays follows from how a parameter begins, whatever it is
+    # called; with zero gradients decay is all that moves
+    names = {
+        "weightnorm.scale7": 3,
+        "weightnorm.shift7": 3,
+        "bias_like.weight": 6,
+        "bias_like.bias": 2,
+        "norm.weight": 6,
+        "norm.bias": 3,
+    }
     shapes = {"bias_like.weight": (2, 3), "norm.weight": (3, 2)}
     save("w", {k: reals(shapes.get(k, (n,)), [1] * n) for k, n in names.items()})
     save("x", {"x": reals((1, 1, 1, 3), [1, 2, 3])})
@@ -64,7 +76,13 @@ def decay_groups():
         else:
             same(list(r.final[name]), [1] * n, name)
     for optimizer in ("adamw(lr = 0.1, decay = 0.1)", "sgd(lr = 0.1, decay = 0.1)"):
-        plan = compile(GROUPS, *floats("f64"), train_optimizer=optimizer, train_no_decay='"norm.*"', train_decay='"*.scale7"')
+        plan = compile(
+            GROUPS,
+            *floats("f64"),
+            train_optimizer=optimizer,
+            train_no_decay='"norm.*"',
+            train_decay='"*.scale7"'
+        )
         r = run(plan, "--batches", "x", "--init", "w")
         near(r.final["weightnorm.scale7"], [0.99] * 3, 1e-15)
         same(list(r.final["norm.weight"]), [1] * 6)
@@ -73,7 +91,8 @@ def decay_groups():
 
 @case
 def step_count():
-    # O05 github.com/TrenTorch/TrenTorch/pull/187: the count of updates is restored with the moments, so a constant gradient keeps its step of lr
+    # O05 github.com/TrenTorch/TrenTorch/pull/187: the count of updates is restored with the moments, so a
+    # constant gradient keeps its step of lr
     one = [[1, 1, 2, -3]] * 11
     adam = "adamw(lr = 1, beta1 = 0.9, beta2 = 0.999, eps = 0, decay = 0)"
     r = plain(adam, one, "--steps", 10, "--save", "ck", train_schedule="constant")
@@ -100,12 +119,16 @@ train { micro_batch = 2; global_batch = 4; steps = 16; clip = 1.0
 
 
 def checkpoint(folder, step):
-    return [bytes_of("%s/step_%08d/%s" % (folder, step, f)) for f in ("model.safetensors", "optimizer.safetensors", "state.json")]
+    return [
+        bytes_of("%s/step_%08d/%s" % (folder, step, f))
+        for f in ("model.safetensors", "optimizer.safetensors", "state.json")
+    ]
 
 
 @case
 def eight_and_eight():
-    # O06 github.com/KempnerInstitute/KempnerForge/issues/114: masters and moments go through a checkpoint with every bit, so that no step ever differs
+    # O06 github.com/KempnerInstitute/KempnerForge/issues/114: masters and moments go through a checkpoint
+    # with every bit, so that no step ever differs
     values = lambda k: [math.sin(k * i * i + i) for i in range(16 * 4 * 8)]
     save("b", {"x": reals((16, 2, 2, 8), values(1), "F32"), "y": reals((16, 2, 2, 8), values(2), "F32")})
     plan = compile(NARROW)
@@ -121,8 +144,9 @@ def eight_and_eight():
 
 @case
 def schedules():
-    # O07 github.com/deepspeedai/DeepSpeed/pull/8142 and /5287, pytorch/torchtitan/pull/1010 and /1261: warm-up as long as the run, a run of one step.
-    # Here lr(n) is Megatron-LM's, with n the number of updates so far: the first step of a warm-up has lr 0, and the least value lies one step past the end
+    # O07 github.com/deepspeedai/DeepSpeed/pull/8142 and /5287, pytorch/torchtitan/pull/1010 and /1261:
+    # warm-up as long as the run, a run of one step. Here lr(n) is Megatron-LM's, with n the number of updates
+    # so far: the first step of a warm-up has lr 0, and the least value lies one step past the end
     formulas = {
         "constant": lambda n, w, t: 1,
         "linear": lambda n, w, t: 0.1 + 0.9 * (t - n) / (t - w),
@@ -138,7 +162,17 @@ def schedules():
             near([line["lr"] for line in r.log], want, 1e-12, text)
             assert all(0 <= line["lr"] <= 1 for line in r.log)
             near(r.final["w"], [-sum(want)] * 4, 1e-12, text)
-        p = call([MTC, "compile", "m.mt", "-o", "q.plan", *sets(train_steps=3, train_optimizer__lr=1, train_schedule="%s(warmup = 4%s)" % (kind, low))], code=None)
+        p = call(
+            [
+                MTC,
+                "compile",
+                "m.mt",
+                "-o",
+                "q.plan",
+                *sets(train_steps=3, train_optimizer__lr=1, train_schedule="%s(warmup = 4%s)" % (kind, low)),
+            ],
+            code=None,
+        )
         if not p.returncode:
             save("g", {"g": reals((3, 1, 1, 4), [1] * 12)})
             p = call([MTRUN, "q.plan", "--batches", "g"], code=65)
@@ -147,8 +181,9 @@ def schedules():
 
 @case
 def half_skipped():
-    # P02 github.com/huggingface/accelerate/issues/4242, mlnomadpy/flaxchat/issues/6: a step without an update leaves weights, moments, their count and
-    # the rate's count as they were, and takes its samples. lr(n) = 0.1·n, so its count shows
+    # P02 github.com/huggingface/accelerate/issues/4242, mlnomadpy/flaxchat/issues/6: a step without an update
+    # leaves weights, moments, their count and the rate's count as they were, and takes its samples. lr(n) =
+    # 0.1·n, so its count shows
     inf = float("inf")
     steps = [[3, -1, 0.5, 2], [1, 2, 3, 4], [inf, 1, 1, 1], [1, float("nan"), 1, 1], [-1, 1, -1, 1]]
     adam = "adamw(lr = 0.4, beta1 = 0.9, beta2 = 0.99, eps = 1e-8, decay = 0.1)"

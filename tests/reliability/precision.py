@@ -1,12 +1,14 @@
 """Sums that swallow small terms, variances that cancel, positions that collapse, rows without a key.
 
 usage: precision.py MTC MTRUN MTDATA [CASE…]"""
+
 from mt import *
 
 
 @case
 def accumulation():
-    # P04 github.com/deepspeedai/DeepSpeed/issues/2768, pytorch/xla/pull/2425: gradients of microbatches are added in f32 also when all else is bf16
+    # P04 github.com/deepspeedai/DeepSpeed/issues/2768, pytorch/xla/pull/2425: gradients of microbatches are
+    # added in f32 also when all else is bf16
     text = """
 dim batch
 model M(g: f32[batch]) -> loss: f32[] {
@@ -16,7 +18,8 @@ model M(g: f32[batch]) -> loss: f32[] {
 precision { compute = bf16; params = f32; grads = f32 }
 train { micro_batch = 1; global_batch = 512; steps = 1; optimizer = sgd(lr = 1) }
 """
-    # 256, then 256 times 1, then nothing; sum is over one microbatch and the objective their mean, hence the factor
+    # 256, then 256 times 1, then nothing; sum is over one microbatch and the objective their mean, hence the
+    # factor
     save("g", {"g": reals((1, 512, 1), [256] + [1] * 256 + [0] * 255, "F32")})
     save("w", {"w": reals((), [0])})
     for loss in "sum[batch]", "stepmean[batch]":
@@ -27,8 +30,9 @@ train { micro_batch = 1; global_batch = 512; steps = 1; optimizer = sgd(lr = 1) 
 
 @case
 def layernorm():
-    # P06 github.com/tracel-ai/burn/issues/5607, pytorch/pytorch/pull/55044: the variance of numbers around 1000 and 10000, in f32; both as a composite
-    # of the prelude and fused with what stands around it. The probe's gradient is the value
+    # P06 github.com/tracel-ai/burn/issues/5607, pytorch/pytorch/pull/55044: the variance of numbers around
+    # 1000 and 10000, in f32; both as a composite of the prelude and fused with what stands around it. The
+    # probe's gradient is the value
     text = """
 dim batch
 dim d = 16
@@ -44,14 +48,15 @@ train { micro_batch = 1; global_batch = 1; steps = 1 }
         y = run(plan, "--batches", "x").grads["probe"]
         assert abs(y[0] - first) <= tolerance, (mean, y[0])
         assert all(a < b or mean for a, b in zip(y, y[1:])) and abs(sum(y)) < 1e-3, list(y)
-    save("x", {"x": reals((1, 1, 1, 16), [12345.678] * 16, "F32")})      # no variance at all
+    save("x", {"x": reals((1, 1, 1, 16), [12345.678] * 16, "F32")})  # no variance at all
     near(run(plan, "--batches", "x").grads["probe"], [0] * 16, 1e-6)
 
 
 @case
 def rope():
-    # P08 github.com/EleutherAI/gpt-neox/issues/1003, NVIDIA/Megatron-LM/issues/535: rotary angles are computed in f32 also in a bf16 model. Position 1857,
-    # pair 1 of 16, base 10000: angle 1044.2678. x is 1 in the first half and 0 in the second, so out come cos and sin
+    # P08 github.com/EleutherAI/gpt-neox/issues/1003, NVIDIA/Megatron-LM/issues/535: rotary angles are
+    # computed in f32 also in a bf16 model. Position 1857, pair 1 of 16, base 10000: angle 1044.2678. x is 1
+    # in the first half and 0 in the second, so out come cos and sin
     text = """
 dim batch
 dim seq = 32768
@@ -73,14 +78,20 @@ train { micro_batch = 1; global_batch = 1; steps = 1 }
     for row, position in enumerate((1857, 257, 32766, 32767)):
         for pair in range(16):
             angle = position * 10000 ** (-2 * pair / 32)
-            near([y[row * 32 + pair], y[row * 32 + 16 + pair]], [math.cos(angle), math.sin(angle)], 0.006, "position %d pair %d" % (position, pair))
+            near(
+                [y[row * 32 + pair], y[row * 32 + 16 + pair]],
+                [math.cos(angle), math.sin(angle)],
+                0.006,
+                "position %d pair %d" % (position, pair),
+            )
     near(y[1], 0.30669, 0.005)
     assert y[64:96] != y[96:128]
 
 
 @case
 def masked_rows():
-    # P09 github.com/pytorch/pytorch/issues/41508, tracel-ai/burn/pull/4697: a query that may see no key gives 0, and no NaN in any gradient
+    # P09 github.com/pytorch/pytorch/issues/41508, tracel-ai/burn/pull/4697: a query that may see no key gives
+    # 0, and no NaN in any gradient
     text = """
 dim batch
 dim s = 2
@@ -97,7 +108,15 @@ model M(x: [batch]) -> loss: f32[] {
 train { micro_batch = 1; global_batch = 1; steps = 1; optimizer = sgd(lr = 1) }
 """
     save("x", {"x": reals((1, 1, 1), [1])})
-    save("w", {"q": reals((2, 1), [0, 0]), "k": reals((2, 1), [0, 0]), "v": reals((2, 1), [1, 3]), "probe": reals((2, 1), [5, 7])})
+    save(
+        "w",
+        {
+            "q": reals((2, 1), [0, 0]),
+            "k": reals((2, 1), [0, 0]),
+            "v": reals((2, 1), [1, 3]),
+            "probe": reals((2, 1), [5, 7]),
+        },
+    )
     for dtype, tolerance in (("f64", 1e-14), ("f32", 1e-6)):
         save("x", {"x": reals((1, 1, 1), [1], dtype.upper())})
         r = run(compile(text, *floats(dtype)), "--batches", "x", "--init", "w")
@@ -139,27 +158,45 @@ train { micro_batch = 2; global_batch = 4; steps = 2; optimizer = sgd(lr = 1) }
 
 @case
 def labels_out_of_range():
-    # P10 github.com/pytorch/pytorch/issues/12670: a label that is no class is refused before the step that would use it, with its place and value
+    # P10 github.com/pytorch/pytorch/issues/12670: a label that is no class is refused before the step that
+    # would use it, with its place and value
     plan = compile(LOGITS, *floats("f64"))
     good = [0, 1, 2, 3, -100, 0, 1, 2, 3, 0, -100, 2] * 2
     save("l", {"labels": ints((2, 2, 2, 3), good)})
     r = run(plan, "--batches", "l")
     near(r.log[0]["loss"], math.log(4), 1e-14)
     # the model's own number for "no label", as the prelude's
-    other = compile(LOGITS.replace("labels), where = labels != -100", "labels, ignore = -1), where = labels != -1"), *floats("f64"), plan="other.plan")
+    other = compile(
+        LOGITS.replace("labels), where = labels != -100", "labels, ignore = -1), where = labels != -1"),
+        *floats("f64"),
+        plan="other.plan"
+    )
     save("l", {"labels": ints((2, 2, 2, 3), [-1 if v == -100 else v for v in good])})
     again = run(other, "--batches", "l")
     same([line["loss"] for line in again.log], [line["loss"] for line in r.log])
     same(again.final, r.final)
     for value, p in ((-100, other), (-4, other), (4, other), (-1, plan)):
-        save("l", {"labels": ints((2, 2, 2, 3), [value] + good[1:4] + [0] + good[5:10] + [0] + good[11:16] + [0] + good[17:22] + [0, 2])})
+        save(
+            "l",
+            {
+                "labels": ints(
+                    (2, 2, 2, 3),
+                    [value] + good[1:4] + [0] + good[5:10] + [0] + good[11:16] + [0] + good[17:22] + [0, 2],
+                )
+            },
+        )
         refused(MTRUN, [p, "--batches", "l"], "input 'labels' at step 0, sample 0, place 0 is %d" % value, 65)
-    for value in (4, -4, -1, 2 ** 31 - 1, -2 ** 31):
+    for value in (4, -4, -1, 2**31 - 1, -(2**31)):
         bad = list(good)
-        bad[12 + 7] = value                      # step 1, sample 2, entry 1
+        bad[12 + 7] = value  # step 1, sample 2, entry 1
         save("l", {"labels": ints((2, 2, 2, 3), bad)})
         r = run(plan, "--batches", "l", code=65)
-        assert str(value) in r.stderr and "labels" in r.stderr and "step 1" in r.stderr and "sample 2" in r.stderr, r.stderr
+        assert (
+            str(value) in r.stderr
+            and "labels" in r.stderr
+            and "step 1" in r.stderr
+            and "sample 2" in r.stderr
+        ), r.stderr
         same(len(r.log), 1)
 
 

@@ -1,14 +1,22 @@
-"""The same bits whatever does not belong to the training: run to run, stopped and resumed after every step, threads, evaluation,
-measurements; and the same values when a step's samples are cut into other microbatches.
+"""The same bits whatever does not belong to the training: run to run, stopped and resumed after every step,
+threads, evaluation, measurements; and the same values when a step's samples are cut into other microbatches.
 
 usage: resume.py MTC MTRUN MTDATA [CASE…]"""
+
 import glob, random, shutil
 from mt import *
 
 STEPS = 9 if LONG else 5
 SIZES = dict(hidden=24, layers=2, nheads=2, ctx=10)
-TRAIN = dict(train_micro_batch=2, train_global_batch=4, train_steps=STEPS, train_clip=1.0, train_optimizer__lr=1e-2,
-             train_schedule__warmup=2, train_schedule__min=1e-3)
+TRAIN = dict(
+    train_micro_batch=2,
+    train_global_batch=4,
+    train_steps=STEPS,
+    train_clip=1.0,
+    train_optimizer__lr=1e-2,
+    train_schedule__warmup=2,
+    train_schedule__min=1e-3,
+)
 OF = {  # sizes beyond SIZES, kind of data
     "gpt2": dict(maxpos=10, nvocab=257, pdrop=0.1),
     "llama": dict(inter=40, nkv=1, headdim=12, nvocab=257),
@@ -19,7 +27,12 @@ TIMES = ("tokens_per_second", "seconds", "gflops")
 
 
 def compiled(model, dtype, plan="p.plan", **more):
-    return compile(os.path.join(MODELS, model + ".mt"), *floats(dtype), plan=plan, **{**SIZES, **OF[model], **TRAIN, **more})
+    return compile(
+        os.path.join(MODELS, model + ".mt"),
+        *floats(dtype),
+        plan=plan,
+        **{**SIZES, **OF[model], **TRAIN, **more}
+    )
 
 
 def data(model):
@@ -27,14 +40,22 @@ def data(model):
     rng = random.Random(1)
     if model != "bert":
         if not os.path.exists("text.jsonl"):
-            prepare("text", ["".join(rng.choice("abcdefgh ") for _ in range(rng.randrange(5, 60))) for _ in range(40)])
+            prepare(
+                "text",
+                ["".join(rng.choice("abcdefgh ") for _ in range(rng.randrange(5, 60))) for _ in range(40)],
+            )
         return ["--data", prepare_name()]
     n, seq, vocab = STEPS * 4, SIZES["ctx"], OF[model]["nvocab"]
     shape = (STEPS, 2, 2, seq)
-    save("b", {"tokens": ints(shape, [rng.randrange(vocab) for _ in range(n * seq)]),
-               "segments": ints(shape, [rng.randrange(2) for _ in range(n * seq)]),
-               "lengths": ints(shape[:3], [rng.randrange(1, seq + 1) for _ in range(n)]),
-               "labels": ints(shape, [rng.choice([-100, rng.randrange(vocab)]) for _ in range(n * seq)])})
+    save(
+        "b",
+        {
+            "tokens": ints(shape, [rng.randrange(vocab) for _ in range(n * seq)]),
+            "segments": ints(shape, [rng.randrange(2) for _ in range(n * seq)]),
+            "lengths": ints(shape[:3], [rng.randrange(1, seq + 1) for _ in range(n)]),
+            "labels": ints(shape, [rng.choice([-100, rng.randrange(vocab)]) for _ in range(n * seq)]),
+        },
+    )
     return ["--batches", "b"]
 
 
@@ -44,7 +65,10 @@ def prepare_name():
 
 def state(folder):
     """what a checkpoint says of the training: all files but where it came from"""
-    return {f: bytes_of(os.path.join(folder, f)) for f in ("model.safetensors", "optimizer.safetensors", "state.json", "MANIFEST")}
+    return {
+        f: bytes_of(os.path.join(folder, f))
+        for f in ("model.safetensors", "optimizer.safetensors", "state.json", "MANIFEST")
+    }
 
 
 def checkpoint(folder, step):
@@ -73,7 +97,11 @@ def same_training(model, dtype):
             assert content == want[STEPS][name], "%s: %s differs" % (what, name)
 
     for threads in (1, 2, 3):
-        check("%d threads" % threads, run(plan, *feed, "--save", "again%d" % threads, threads=threads), "again%d" % threads)
+        check(
+            "%d threads" % threads,
+            run(plan, *feed, "--save", "again%d" % threads, threads=threads),
+            "again%d" % threads,
+        )
     measured = run(plan, *feed, "--save", "measured", "--profile", "--trace", "t", "--log-every", 1)
     check("measured", measured, "measured")
     for k in range(1, STEPS):
@@ -82,7 +110,12 @@ def same_training(model, dtype):
         part = run(plan, *feed, "--save", folder, "--steps", k)
         same(steps_of(part.log), lines[:k], "%d steps: log" % k)
         same(state(checkpoint(folder, k)), want[k], "%d steps" % k)
-        check("%d + %d" % (k, STEPS - k), run(plan, *feed, "--save", folder, "--resume", "auto", threads=1 + k % 3), folder, k)
+        check(
+            "%d + %d" % (k, STEPS - k),
+            run(plan, *feed, "--save", folder, "--resume", "auto", threads=1 + k % 3),
+            folder,
+            k,
+        )
 
 
 def same_values(model):
@@ -129,7 +162,8 @@ def microbatches():
 
 @case
 def evaluation():
-    # github.com/Synthyra/SpeedrunningPLMs/pull/5: evaluating must not touch the training batch that is already loaded
+    # github.com/Synthyra/SpeedrunningPLMs/pull/5: evaluating must not touch the training batch that is
+    # already loaded
     global STEPS
     was, STEPS = STEPS, 12
     plan, feed = compiled("gpt2", "f32", train_steps=12), data("gpt2") + ["--split", "700,300,0"]

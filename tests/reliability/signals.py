@@ -1,6 +1,7 @@
 """A run that is asked to stop, once and twice, or to save; memory, threads and time that are short.
 
 usage: signals.py MTC MTRUN MTDATA [CASE…]      FAULTS: faults.c as a shared library"""
+
 import random, resource, signal, stat, time
 from mt import *
 
@@ -16,7 +17,8 @@ model M(x: [batch, i]) -> loss: f32[] {
   z = Linear[h, i](dropout(gelu(Linear[i, h](x) as up), 0.2)) as down
   loss = stepmean[batch](sum[i]((z - x) ^ 2))
 }
-train { micro_batch = 4; global_batch = 8; steps = 400; optimizer = adamw(lr = 1e-2); schedule = cosine(warmup = 2, min = 1e-3) }
+train { micro_batch = 4; global_batch = 8; steps = 400
+        optimizer = adamw(lr = 1e-2); schedule = cosine(warmup = 2, min = 1e-3) }
 """
 
 
@@ -28,29 +30,57 @@ def setup():
 
 
 def timeless(log):
-    return [{k: v for k, v in line.items() if k not in ("tokens_per_second", "seconds", "gflops")} for line in log]
+    return [
+        {k: v for k, v in line.items() if k not in ("tokens_per_second", "seconds", "gflops")} for line in log
+    ]
 
 
 @case
 def stop_and_go_on():
-    # T4: the step is finished, a checkpoint saved, status 75; again and again, until it is done: the same bits as without a stop
+    # T4: the step is finished, a checkpoint saved, status 75; again and again, until it is done: the same
+    # bits as without a stop
     plan, feed = setup()
     rng, stops, went = random.Random(1), 0, -1
     while True:
-        p = start([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--keep", "2", "--log-every", "1", "--log-json", "log", "--final", "f"])
+        p = start(
+            [
+                MTRUN,
+                plan,
+                *feed,
+                "--save",
+                "ck",
+                "--resume",
+                "auto",
+                "--keep",
+                "2",
+                "--log-every",
+                "1",
+                "--log-json",
+                "log",
+                "--final",
+                "f",
+            ]
+        )
         if after_lines(p, rng.randrange(1, 60)):
             p.send_signal(rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]))
         out, err = p.communicate(timeout=120)
         if p.returncode == 0:
             break
         same(p.returncode, 75, err)
-        step, total = map(int, re.search(r"stopped after step (\d+) of (\d+), saved: run it again with --resume auto", err).groups())
+        step, total = map(
+            int,
+            re.search(
+                r"stopped after step (\d+) of (\d+), saved: run it again with --resume auto", err
+            ).groups(),
+        )
         assert went < step < total == STEPS and os.path.exists("ck/step_%08d/MANIFEST" % step), err
         went, stops = step, stops + 1
     assert stops > 2, stops
     assert bytes_of("f") == bytes_of("qf")
     for name in ("model.safetensors", "optimizer.safetensors", "state.json", "MANIFEST"):
-        assert bytes_of("ck/step_%08d/%s" % (STEPS, name)) == bytes_of("quiet/step_%08d/%s" % (STEPS, name)), name
+        assert bytes_of("ck/step_%08d/%s" % (STEPS, name)) == bytes_of(
+            "quiet/step_%08d/%s" % (STEPS, name)
+        ), name
     same(timeless(log("log")), timeless(log("qlog")))
 
 
@@ -67,11 +97,15 @@ def stop_without_a_place_to_save():
 
 @case
 def second_signal():
-    # T4: while the save hangs, a second signal ends the run at once, by that signal's number; what was saved before is whole
+    # T4: while the save hangs, a second signal ends the run at once, by that signal's number; what was saved
+    # before is whole
     plan, feed = setup()
     call([MTRUN, plan, *feed, "--save", "ck", "--steps", 5])
     for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
-        p = start([MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--log-every", "1"], env=dict(os.environ, LD_PRELOAD=FAULTS, FAULT_IN="/ck", FAULT="9:wait"))
+        p = start(
+            [MTRUN, plan, *feed, "--save", "ck", "--resume", "auto", "--log-every", "1"],
+            env=dict(os.environ, LD_PRELOAD=FAULTS, FAULT_IN="/ck", FAULT="9:wait"),
+        )
         assert after_lines(p, 2)
         p.send_signal(first)
         assert "waiting" in p.stderr.readline()
@@ -111,18 +145,27 @@ def memory_that_is_not_there():
     save("x", {"x": reals((1, 2, 4, 30000), [0] * 240000, "F32")})
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     p = call([MTRUN, plan, "--batches", "x", "--steps", 1, "--threads", 1], code=None, preexec_fn=limit)
-    if "AddressSanitizer" in p.stderr:                    # which needs more than that for itself
+    if "AddressSanitizer" in p.stderr:  # which needs more than that for itself
         return
-    assert p.returncode == 69 and re.search(r"the plan needs [\d.]+ MiB more memory, the system refused", p.stderr), (p.returncode, p.stderr[-500:])
+    assert p.returncode == 69 and re.search(
+        r"the plan needs [\d.]+ MiB more memory, the system refused", p.stderr
+    ), (p.returncode, p.stderr[-500:])
     refused(MTRUN, [plan, "--batches", "x", "--threads", 5000], "at most 4096", 64)
-    # whatever the limit, it ends: with the right values, or with a status and a line (an OpenBLAS without room for its work areas tries for ever)
+    # whatever the limit, it ends: with the right values, or with a status and a line (an OpenBLAS without
+    # room for its work areas tries for ever)
     plan, feed = setup()
     for mib in (4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 384, 512, 600, 640, 700):
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
-        p = call([MTRUN, plan, *feed[:2], "--threads", 2, "--steps", 2], code=None, preexec_fn=limit, timeout=100)
+        p = call(
+            [MTRUN, plan, *feed[:2], "--threads", 2, "--steps", 2], code=None, preexec_fn=limit, timeout=100
+        )
         if (p.returncode == 127 and "loading shared libraries" in p.stderr) or "Sanitizer" in p.stderr:
             continue
-        assert p.returncode in (0, 69, 70) and (p.returncode == 0 or p.stderr.startswith("mtrun: ")), (mib, p.returncode, p.stderr[-500:])
+        assert p.returncode in (0, 69, 70) and (p.returncode == 0 or p.stderr.startswith("mtrun: ")), (
+            mib,
+            p.returncode,
+            p.stderr[-500:],
+        )
 
 
 @case
@@ -133,7 +176,11 @@ def log_that_cannot_be_written():
         assert "/dev/full" in p.stderr, p.stderr
     os.mkdir("folder")
     os.mkfifo("pipe")
-    for option in "--final", "--grads", "--log-json":            # told at the start, not after days; what is no file is not replaced by one
+    for option in (
+        "--final",
+        "--grads",
+        "--log-json",
+    ):  # told at the start, not after days; what is no file is not replaced by one
         for path in "no/folder/x", "folder", "pipe" if option != "--log-json" else "folder":
             p = refused(MTRUN, [plan, *feed, option, path], path, 73)
             assert "step 0" not in p.stdout, p.stdout
