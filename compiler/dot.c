@@ -22,9 +22,10 @@ typedef struct {
   bool *noted, *typed;                       // by value: drawn as one that comes from elsewhere; its type stands at an edge
 } Dot;
 
-static const struct { const char *name, *fill; } look[] = {
-  [KC_none] = {"no kernel", "white"}, [KC_map] = {"map", "#eef3dc"}, [KC_row] = {"row", "#d3e8f8"}, [KC_col] = {"col", "#bfe0e6"},
-  [KC_gemm] = {"gemm", "#fbe0b4"}, [KC_scatter] = {"scatter", "#ead6ef"}, [KC_coll] = {"collective", "#f6c9c1"},
+static const struct { const char *name, *fill; } look[KC_COUNT] = {
+  [KC_none] = {"no kernel", "white"}, [KC_map] = {"map", "#eef3dc"}, [KC_row] = {"row", "#d3e8f8"},
+  [KC_gemm] = {"gemm", "#fbe0b4"}, [KC_scatter] = {"scatter", "#ead6ef"},
+  [KC_tile] = {"attention", "#e9d3b4"}, [KC_coll] = {"collective", "#f6c9c1"},
 };
 
 static Text text_new(Arena *a) {

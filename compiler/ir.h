@@ -52,7 +52,7 @@ typedef enum {
 enum { OPF_0 = 0, OPF_EW = 1, OPF_LINEAR = 2, OPF_VIEW = 4, OPF_STATE = 8, OPF_RANDOM = 16, OPF_COLL = 32, OPF_COMPOSITE = 64, OPF_CHEAP = 128 };
 enum { AT_NONE = 0, AT_NUM = 1, AT_AT = 2, AT_VAR = 4, AT_PATH = 8, AT_DIMS = 16, AT_TO = 32, AT_AXES = 64, AT_ARGS = 128 };
 typedef enum { SPLIT_free, SPLIT_sum, SPLIT_max, SPLIT_internal, SPLIT_frozen } SplitKind;
-typedef enum { KC_none, KC_map, KC_row, KC_col, KC_gemm, KC_scatter, KC_tile, KC_coll } KernelClass;
+typedef enum { KC_none, KC_map, KC_row, KC_gemm, KC_scatter, KC_tile, KC_coll, KC_COUNT } KernelClass;
 
 typedef struct { Str name; double num; } NamedNum;
 

@@ -469,8 +469,13 @@ void explain_names(const Program *p, Names *out) {
 
 // ---- lists ------------------------------------------------------------------------------------------------
 void ops_list(Text *t) {
-  static const char *const split[] = {"free", "sum", "max", "internal", "frozen"};
-  static const char *const kernel[] = {"-", "map", "row", "col", "gemm", "scatter", "coll"};
+  static const char *const split[] = {
+    [SPLIT_free] = "free", [SPLIT_sum] = "sum", [SPLIT_max] = "max", [SPLIT_internal] = "internal", [SPLIT_frozen] = "frozen",
+  };
+  static const char *const kernel[KC_COUNT] = {
+    [KC_none] = "-", [KC_map] = "map", [KC_row] = "row",
+    [KC_gemm] = "gemm", [KC_scatter] = "scatter", [KC_tile] = "tile", [KC_coll] = "coll",
+  };
   text_puts(t, "primitives of the language\n");
   for (size_t i = 0; prim_form(i); i++) text_printf(t, "  %s\n", prim_form(i));
   text_puts(

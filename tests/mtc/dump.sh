@@ -12,6 +12,8 @@ want 64 "did you mean 'micro'?" dump tiny.mt --after=autodiff --fn mikro
 want 0 'digraph' dump tiny.mt --dot
 want 0 'digraph' dump tiny.mt --dot --fn forward --unfold
 want 0 'digraph' dump tiny.mt --dot --fn forward --layer 1
+want 0 'attention' dump "$ROOT/models/gpt2.mt" --preset demo --after=reshard --mesh tp=2 --dot --fn micro
+! grep -q '(null)' out || { echo "an operation without a look: (null)"; status=1; }
 want 64 'go with --dot' dump tiny.mt --unfold
 want 64 'go with --dot' dump tiny.mt --layer 1
 want 64 'not a whole number' dump tiny.mt --dot --layer one

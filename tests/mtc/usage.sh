@@ -13,6 +13,9 @@ want 64 'did you mean mtc explain MT0203?' MT0203
 want 64 'see mtc --help' nothing
 want 64 "did you mean 'dump'?" help dumb
 want 0 'softmax' --list-ops
+for class in - map row gemm scatter tile coll; do
+  grep -Eq "^  [a-z_]+ +(any|[0-9]) +(any|[0-9]) +$class " out || { echo "--list-ops: no operation of class $class"; status=1; }
+done
 want 0 'rename[a -> b](x)' --list-ops
 want 0 'autodiff' --list-passes
 want 0 'train.optimizer' --list-settings
