@@ -6,40 +6,12 @@
 //   # show dim set               `# >` has the lines of the module that begin with these words
 //   # fn forward                 `# >` has this function
 //   # !                          the messages
-//
-//   cases FILE…            compares
-//   cases --update FILE…   writes what came out into the files, for a person to read
+// See tests/marked.h.
 #include "passes/pass.h"
 #include "tests/lower/text.h"
-#include <fcntl.h>
+#include "tests/marked.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-static const char *line_end(const char *s) { return strchr(s, '\n') ? strchr(s, '\n') + 1 : s + strlen(s); }
-
-static bool is_mark(const char *s) { return !strncmp(s, "# !", 3) || !strncmp(s, "# >", 3); }
-
-// The lines that begin with "# " and the mark, without them; mark 0: those that begin with no mark.
-static const char *lines_of(Arena *a, const char *s, char mark) {
-  Text to;
-  text_init(&to, a);
-  text_puts(&to, "");
-  for (const char *next; *s; s = next) {
-    next = line_end(s);
-    bool marked = is_mark(s);
-    if (!mark && !marked) text_add(&to, s, (size_t)(next - s));
-    if (mark && marked && s[2] == mark) s += 3 + (s[3] == ' '), text_add(&to, s, (size_t)(next - s));
-  }
-  return to.s;
-}
-
-static void mark_lines(Text *to, const char *s, char mark) {
-  for (const char *next; *s; s = next) {
-    next = line_end(s);
-    text_printf(to, "# %c%s%.*s", mark, *s == '\n' ? "" : " ", (int)(next - s), s);
-  }
-}
 
 // What follows "# word " in the text, up to the line's end; 0 when there is no such line.
 static const char *line_of(Arena *a, const char *text, const char *word) {
@@ -81,7 +53,7 @@ static void print_lines(Text *to, const Module *m, const char *words) {
   text_init(&all, to->arena);
   ir_print(&all, m);
   for (const char *s = all.s, *next; *s; s = next) {
-    next = line_end(s);
+    next = strchr(s, '\n') ? strchr(s, '\n') + 1 : s + strlen(s);
     size_t n = strcspn(s, " \n");
     for (const char *w = words; *w; w += strcspn(w, " "), w += strspn(w, " "))
       if (strcspn(w, " ") == n && !strncmp(w, s, n) && strncmp(s, "var scalar", 10))
@@ -102,46 +74,12 @@ static bool passes_of(Lowered *t, const char *text) {
   return !pass || passes_run(t->module, pass_find(pass), (RunOptions){0});
 }
 
-static bool check(const char *path, bool update) {
-  Arena *a = arena_create();
-  char *text;
-  size_t n;
-  if (file_read(a, path, 1 << 24, &text, &n)) exit(1);
-  const char *want_said = lines_of(a, text, '!'), *want = lines_of(a, text, '>'),
-             *plain = lines_of(a, text, 0);
-  Lowered t;
-  Text got;
-  text_init(&got, a);
-  text_puts(&got, "");
-  lowered_init(&t, a, path, line_of(a, text, "mtc"));
-  bool ok = !t.module || !passes_of(&t, text) || print_asked(&got, &t, text);
-  if (update) {
-    Text fresh;
-    text_init(&fresh, a);
-    text_puts(&fresh, plain);
-    mark_lines(&fresh, t.said.s, '!'), mark_lines(&fresh, got.s, '>');
-    if (strcmp(fresh.s, text) && file_write(path, fresh.s, fresh.n)) exit(1);
-  } else if (strcmp(t.said.s, want_said) || strcmp(got.s, want)) {
-    printf("%s: wanted\n%s%sgot\n%s%s\n", path, want_said, want, t.said.s, got.s);
-    ok = false;
-  } else if (!*want_said && !*want) {
-    printf("%s: expects nothing\n", path);
-    ok = false;
-  }
-  arena_destroy(a);
+static bool run(Marked *t) {
+  Lowered l;
+  lowered_init(&l, t->arena, t->name, line_of(t->arena, t->text, "mtc"));
+  bool ok = !l.module || !passes_of(&l, t->text) || print_asked(&t->got, &l, t->text);
+  t->said = l.said;
   return ok;
 }
 
-int main(int argc, char **argv) {
-  bool update = argc > 1 && !strcmp(argv[1], "--update"), ok = argc > 1 + update;
-  for (int i = 1 + update; i < argc; i++) {  // each from its own folder: messages name the file only
-    char *slash = strrchr(argv[i], '/');
-    int here = open(".", O_RDONLY | O_DIRECTORY);
-    if (slash) *slash = 0;
-    if (slash && chdir(argv[i])) return perror(argv[i]), 66;
-    ok &= check(slash ? slash + 1 : argv[i], update);
-    if (fchdir(here)) return 74;
-    close(here);
-  }
-  return !ok;
-}
+int main(int argc, char **argv) { return marked_main(argc, argv, run); }
