@@ -5,16 +5,17 @@
 
 typedef struct { char *s; size_t n; } Bytes;
 
-// A file of the corpus after 1 to 6 edits: bits, bytes, words of the language, lines, pieces of other files.
-Bytes mutate(Arena *a, uint64_t seed, const Bytes *corpus, size_t files, const char *const *words, size_t n);
+void bytes_splice(Arena *a, Bytes *b, size_t from, size_t to, const char *s, size_t n);   // replaces b[from, to) by n bytes of s
 
-// A file of the corpus with 1 to 4 of its words (names, numbers) exchanged for other words of the corpus: most are still texts of
-// the language, with other mistakes.
-Bytes mutate_words(Arena *a, uint64_t seed, const Bytes *corpus, size_t files);
+// Runs N seeds, from FIRST on, each in an arena of its own. `run` says what is wrong, or 0; that is printed. The number
+// of those that failed. One that dies, leaves the program or takes more than 20 s is told by its seed on stderr.
+typedef const char *(*FuzzRun)(Arena *a, uint64_t seed, void *more);
+uint64_t fuzz_seeds(uint64_t n, uint64_t first, FuzzRun run, void *more);
 
-// main of a fuzzer: N FIRST_SEED FILE…: runs `check` on N mutations of the files, 50 times as many where the
-// environment has MT_LONG. check says what is wrong, or 0; a run that dies or takes more than 20 s is told by its seed.
+// main of a fuzzer of texts: N FIRST_SEED FILE…: runs `check` on N mutations of the files, 50 times as many where the
+// environment has MT_LONG. Of a file bits, bytes, lines, words of the language and pieces of other files are changed.
 typedef const char *(*FuzzCheck)(Arena *a, const char *text, size_t n);
 int fuzz(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);
-int fuzz_words(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);   // three of four runs on mutate_words
+// The same, but in three of four runs only names and numbers are exchanged for others of the files.
+int fuzz_words(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);
 #endif

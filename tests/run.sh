@@ -42,7 +42,7 @@ ninja -k 0 -C "$build" || give_up 'the build failed'
 # The kernels that tests compile are kept with the build, and shared by all configurations.
 mkdir -p build
 export XDG_CACHE_HOME="$PWD/build/cache"
-export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
 [ -z "$long" ] || export MT_LONG=1
 patience=4
 [ -z "$sanitize" ] || patience=20

@@ -14,8 +14,13 @@
 static int caught_fd = -1, caught_old = -1;
 static char caught[1 << 16];
 
-// from here to catch_end stderr is kept; catch_end gives it
+static inline const char *catch_end(void);
+static inline void catch_lost(void) {
+  if (caught_old >= 0) fputs(catch_end(), stderr);
+}
+// from here to catch_end stderr is kept; catch_end gives it, or the end of the program shows it
 static inline void catch_begin(void) {
+  if (caught_fd < 0) atexit(catch_lost);
   fflush(stderr);
   if (caught_fd < 0) caught_fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (caught_fd < 0) {
@@ -27,7 +32,7 @@ static inline void catch_begin(void) {
 }
 static inline const char *catch_end(void) {
   fflush(stderr);
-  dup2(caught_old, 2), close(caught_old);
+  dup2(caught_old, 2), close(caught_old), caught_old = -1;
   ssize_t n = pread(caught_fd, caught, sizeof caught - 1, 0);
   caught[n < 0 ? 0 : n] = 0;
   return caught;

@@ -9,9 +9,8 @@
 #include "runtime/ckpt.h"
 #include "runtime/data.h"
 #include "tests/data/check.h"
-#include <signal.h>
+#include "tests/mutate.h"
 
-typedef struct { char *s; size_t n; } Bytes;
 typedef struct { Arena *arena; uint64_t seed; } Fuzz;
 
 static uint64_t pick(Fuzz *f, uint64_t below) { return draw_below(&f->seed, below); }
@@ -23,15 +22,7 @@ static const char *const words[] = {
   "\"shape\"", "\"data_offsets\"", "\"F32\"", "\"F64\"", "\"F4\"", "\"BOOL\"", "__metadata__", "weight_map",
   "../x", "/etc/passwd", "\xff", " ", "\n", "end", "step", "data_rule", "format", "[[[[[[[[[[[[", };
 
-static void replace(Fuzz *f, Bytes *b, size_t from, size_t to, const char *s, size_t n) {
-  char *t = arena_alloc(f->arena, b->n - (to - from) + n + 1);
-  memcpy(t, b->s, from);
-  memcpy(t + from, s, n);
-  memcpy(t + from + n, b->s + to, b->n - to);
-  b->s = t, b->n = b->n - (to - from) + n;
-}
-
-static void mutate(Fuzz *f, Bytes *b) {
+static void edit(Fuzz *f, Bytes *b) {
   size_t at = pick(f, b->n + 1), few = pick(f, 24), from = pick(f, b->n + 1), many = pick(f, 64);
   size_t to = MIN(b->n, at + few), end = MIN(b->n, from + many);
   int64_t numbers[] = {0, 1, -1, 2, 8, 255, 1 << 16, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN,
@@ -42,12 +33,12 @@ static void mutate(Fuzz *f, Bytes *b) {
   switch (pick(f, 11)) {
   case 0: case 1: if (at < b->n) b->s[at] = (char)(b->s[at] ^ 1 << pick(f, 8)); break;
   case 2: if (at < b->n) b->s[at] = byte; break;
-  case 3: replace(f, b, at, at, &byte, 1); break;
-  case 4: replace(f, b, at, to, "", 0); break;
-  case 5: replace(f, b, at, b->n, "", 0); break;
-  case 6: replace(f, b, at, at, arena_strndup(f->arena, b->s + from, end - from), end - from); break;
-  case 7: replace(f, b, at, to, word, strlen(word)); break;
-  case 8: replace(f, b, at, at, word, strlen(word)); break;
+  case 3: bytes_splice(f->arena, b, at, at, &byte, 1); break;
+  case 4: bytes_splice(f->arena, b, at, to, "", 0); break;
+  case 5: bytes_splice(f->arena, b, at, b->n, "", 0); break;
+  case 6: bytes_splice(f->arena, b, at, at, arena_strndup(f->arena, b->s + from, end - from), end - from); break;
+  case 7: bytes_splice(f->arena, b, at, to, word, strlen(word)); break;
+  case 8: bytes_splice(f->arena, b, at, at, word, strlen(word)); break;
   default:                                                 // a number where numbers are
     if (b->n >= 90) at = pick(f, 2) ? at : pick(f, 90);
     if (at + width <= b->n) memcpy(b->s + at, &numbers[pick(f, COUNT(numbers))], width);
@@ -56,7 +47,7 @@ static void mutate(Fuzz *f, Bytes *b) {
 
 static Bytes mutated(Fuzz *f, Bytes good) {
   Bytes b = {arena_strndup(f->arena, good.s, good.n), good.n};
-  for (uint64_t n = 1 + pick(f, 4); n; n--) mutate(f, &b);
+  for (uint64_t n = 1 + pick(f, 4); n; n--) edit(f, &b);
   return b;
 }
 
@@ -168,7 +159,7 @@ static Status ckpt_run(Fuzz *f, const Bytes good[4]) {
 
 // ---- the corpus, the runs -----------------------------------------------------------------------------------------
 enum { SAFETENSORS, INDEX, BATCHES, IDX, TARGETS };
-typedef struct { Bytes file[TARGETS], ckpt[4]; } Corpus;
+typedef struct { Bytes file[TARGETS], ckpt[4]; uint64_t refused; } Corpus;
 
 static void must(Status s) {
   if (s) bug("the corpus could not be written");
@@ -215,7 +206,8 @@ static void corpus_make(Arena *a, Corpus *c) {
   must(rename("run/step_00000003", "ckpt"));
 }
 
-static const char *run(Arena *a, uint64_t seed, const Corpus *c, bool *refused) {
+static const char *run(Arena *a, uint64_t seed, void *more) {
+  Corpus *c = more;
   Fuzz f = {a, hash_mix(seed, 3)};
   Status s = 0;
   catch_begin();
@@ -227,7 +219,7 @@ static const char *run(Arena *a, uint64_t seed, const Corpus *c, bool *refused) 
   default: s = ckpt_run(&f, c->ckpt);
   }
   const char *message = catch_end();
-  *refused = s != 0;
+  c->refused += s != 0;
   if (!s && *message) return arena_printf(a, "done, but said %s", message);
   if (s && s != EXIT_INPUT && s != EXIT_MISSING && s != EXIT_IO)
     return arena_printf(a, "exit code %d: %s", s, message);
@@ -238,41 +230,17 @@ static const char *run(Arena *a, uint64_t seed, const Corpus *c, bool *refused) 
   return 0;
 }
 
-static volatile sig_atomic_t seed_low, seed_high;          // of this run, for the handler
-
-static void died(int sig) {
-  char s[64] = "fuzz: the seed was ";
-  size_t n = strlen(s);
-  unsigned long long seed = (unsigned long long)(uint32_t)seed_high << 32 | (uint32_t)seed_low, ten = 1;
-  while (seed / ten > 9) ten *= 10;
-  for (; ten; ten /= 10) s[n++] = (char)('0' + seed / ten % 10);
-  s[n++] = '\n';
-  if (write(caught_old >= 0 ? caught_old : 2, s, n) < 0) _exit(2);
-  signal(sig, SIG_DFL);
-  raise(sig);
-}
-
 int main(int argc, char **argv) {
   if (argc != 3) return 64;
-  uint64_t n = strtoull(argv[1], 0, 10), first = strtoull(argv[2], 0, 10), failed = 0, refusals = 0;
+  uint64_t n = strtoull(argv[1], 0, 10);
   char folder[64];
   folder_enter(folder);
   Arena *a = arena_create();
-  Corpus corpus;
-  corpus_make(a, &corpus);
-  signal(SIGSEGV, died), signal(SIGABRT, died), signal(SIGBUS, died), signal(SIGFPE, died), signal(SIGALRM, died);
-  for (uint64_t seed = first; seed < first + n; seed++) {
-    seed_low = (sig_atomic_t)(uint32_t)seed, seed_high = (sig_atomic_t)(uint32_t)(seed >> 32);
-    alarm(20);
-    Arena *temp = arena_create();
-    bool refused;
-    const char *why = run(temp, seed, &corpus, &refused);
-    if (why) printf("fuzz: seed %llu: %s\n", (unsigned long long)seed, why), failed++;
-    refusals += refused;
-    arena_destroy(temp);
-  }
-  if (n > 1000 && (refusals < n / 3 || refusals == n))
-    printf("fuzz: %llu of %llu refused\n", (unsigned long long)refusals, (unsigned long long)n), failed++;
+  Corpus c = {.refused = 0};
+  corpus_make(a, &c);
+  uint64_t failed = fuzz_seeds(n, strtoull(argv[2], 0, 10), run, &c);
+  if (n > 1000 && (c.refused < n / 3 || c.refused == n))
+    printf("fuzz: %llu of %llu refused\n", (unsigned long long)c.refused, (unsigned long long)n), failed++;
   arena_destroy(a);
   folder_leave(folder);
   return failed > 0;
