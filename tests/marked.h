@@ -6,7 +6,7 @@
 
 typedef struct {
   Arena *arena;
-  const char *name, *text, *plain;        // of the file, which lies in the current folder; plain: without the marked lines
+  const char *name, *text, *plain;        // of a file in the current folder; plain: without the marked lines
   size_t n;                               // bytes of text
   const char *want_said, *want;           // the marked lines, without their marks
   Text said, got;                         // what came out

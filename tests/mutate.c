@@ -7,7 +7,12 @@
 #include <unistd.h>
 
 typedef struct { uint64_t state; } Random;
-typedef struct { Bytes *file; size_t files; const char *const *words; size_t n; bool exchange; FuzzCheck check; } Corpus;
+typedef struct {
+  Bytes *file; size_t files;
+  const char *const *words; size_t n;
+  bool exchange;                                                  // in three of four runs
+  FuzzCheck check;
+} Corpus;
 
 static uint64_t draw(Random *r, uint64_t below) { return (r->state = hash_mix(r->state, 1)) % below; }
 
@@ -69,8 +74,8 @@ static bool word_near(Random *r, Bytes b, size_t *from, size_t *to) {
   return *to > *from;
 }
 
-// A file of the corpus with 1 to 4 of its words (names, numbers) exchanged for other words of the corpus: most are still
-// texts of the language, with other mistakes.
+// A file of the corpus with 1 to 4 of its words (names, numbers) exchanged for other words of the corpus: most are
+// still texts of the language, with other mistakes.
 static Bytes mutate_words(Arena *a, uint64_t seed, const Corpus *c) {
   Random r = {seed};
   size_t from, to, with, end;
@@ -82,6 +87,13 @@ static Bytes mutate_words(Arena *a, uint64_t seed, const Corpus *c) {
       bytes_splice(a, &b, from, to, arena_strndup(a, other.s + with, end - with), end - with);
   }
   return b;
+}
+
+const char *said_wrong(const char *said, size_t n, bool tabs) {
+  for (size_t i = 0; i < n; i++)
+    if (iscntrl((unsigned char)said[i]) && said[i] != '\n' && !(tabs && said[i] == '\t'))
+      return "a control byte in a message";
+  return 0;
 }
 
 // ---- the fuzzer ---------------------------------------------------------------------------------------------------

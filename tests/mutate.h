@@ -5,7 +5,11 @@
 
 typedef struct { char *s; size_t n; } Bytes;
 
-void bytes_splice(Arena *a, Bytes *b, size_t from, size_t to, const char *s, size_t n);   // replaces b[from, to) by n bytes of s
+// Replaces b[from, to) by n bytes of s.
+void bytes_splice(Arena *a, Bytes *b, size_t from, size_t to, const char *s, size_t n);
+
+// What is wrong with messages, or 0: there is no control byte in them but line ends and, where tabs may be, tabs.
+const char *said_wrong(const char *said, size_t n, bool tabs);
 
 // Runs N seeds, from FIRST on, each in an arena of its own. `run` says what is wrong, or 0; that is printed. The number
 // of those that failed. One that dies, leaves the program or takes more than 20 s is told by its seed on stderr.

@@ -187,7 +187,8 @@ static void corpus_make(Arena *a, Corpus *c) {
   mkdir("x", 0777);
   must(safetensors_write(a, "x/one", t, 2, 0, 0, 0));
   must(safetensors_write(a, "x/two", t + 2, 2, 0, 0, 0));
-  const char *index = "{\"metadata\":{\"total_size\":73},\"weight_map\":{\"a.weight\":\"one\",\"b\":\"one\",\"e\":\"two\",\"s\":\"two\"}}";
+  const char *index = "{\"metadata\":{\"total_size\":73},"
+                      "\"weight_map\":{\"a.weight\":\"one\",\"b\":\"one\",\"e\":\"two\",\"s\":\"two\"}}";
   c->file[INDEX] = (Bytes){arena_strndup(a, index, strlen(index)), strlen(index)};
   for (int k = 0; k < 2; k++) {
     IndexedWriter *w;
@@ -225,9 +226,7 @@ static const char *run(Arena *a, uint64_t seed, void *more) {
     return arena_printf(a, "exit code %d: %s", s, message);
   if (s && !strstr(message, "x") && !strstr(message, "ckpt/"))
     return arena_printf(a, "no file in the message: %s", message);
-  for (const char *p = message; *p; p++)
-    if (((unsigned char)*p < 32 && *p != '\n' && *p != '\t') || *p == 127) return "a control byte in a message";
-  return 0;
+  return said_wrong(message, strlen(message), true);       // a tab may be in a name
 }
 
 int main(int argc, char **argv) {

@@ -5,6 +5,7 @@
 //
 // An example is fenced by ```mt, or by ```mt body for statements.
 #include "compiler/program.h"
+#include "tests/said.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,12 +22,9 @@ static bool starts(const char *s, const char *end, const char *with) {
 // code: what the example must show; "": nothing.
 static bool check(const char *path, int line, const Text *example, const char *code) {
   Arena *a = arena_create();
-  Text said;
-  text_init(&said, a);
-  text_puts(&said, "");
   Diag d;
-  diag_init(&d, a);
-  d.to = &said;
+  Text said;
+  diag_said(&d, a, &said);
   parse(a, intern_create(a), &d, diag_source(&d, "example", example->s, example->n));
   bool ok = *code ? strstr(said.s, code) != 0 : !d.errors;
   if (!ok) printf("%s:%d: an example wants '%s', got\n%s", path, line, code, said.s);

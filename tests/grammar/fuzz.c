@@ -3,6 +3,7 @@
 //   fuzz N FIRST_SEED FILE…     N runs on mutations of the files
 #include "check.h"
 #include "tests/mutate.h"
+#include "tests/said.h"
 #include <string.h>
 
 static const char *const words[] = {
@@ -16,17 +17,15 @@ static const char *const words[] = {
 static const char *run(Arena *a, const char *text, size_t n) {
   Diag d;
   Text said, printed;
-  diag_init(&d, a);
-  text_init(&said, a), text_init(&printed, a);
-  text_puts(&said, "");
-  d.to = &said;
+  diag_said(&d, a, &said);
+  text_init(&printed, a);
   uint16_t source = diag_source(&d, "t", text, n);
   Ast *root = parse(a, intern_create(a), &d, source);
   if (!root) return "no tree";
   if (!d.errors != !said.n) return arena_printf(a, "%u errors and %zu bytes of messages", d.errors, said.n);
   if (d.errors && !strstr(said.s, "error MT0")) return arena_printf(a, "no code: %s", said.s);
-  for (size_t i = 0; i < said.n; i++)
-    if (((unsigned char)said.s[i] < 32 && said.s[i] != '\n') || said.s[i] == 127) return "a control byte in a message";
+  const char *wrong = said_wrong(said.s, said.n, false);
+  if (wrong) return wrong;
   ast_print(&printed, root);
   return tree_check(a, root, source, d.errors > 0);
 }

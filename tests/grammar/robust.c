@@ -1,5 +1,6 @@
 // robust.c -- texts no person writes: a message or a tree, soon, never a crash.
 #include "check.h"
+#include "tests/said.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,10 +65,7 @@ static const Big big[] = {
 static const char *run(Arena *a, const char *text, size_t n, const char *code) {
   Diag d;
   Text said;
-  diag_init(&d, a);
-  text_init(&said, a);
-  text_puts(&said, "");
-  d.to = &said;
+  diag_said(&d, a, &said);
   clock_t start = clock();
   uint16_t source = diag_source(&d, "t", text, n);
   Ast *root = parse(a, intern_create(a), &d, source);

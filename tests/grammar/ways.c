@@ -2,6 +2,7 @@
 #include "check.h"
 #include "grammar/prelude.h"
 #include "runtime/dtype.h"
+#include "tests/said.h"
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,8 @@ typedef struct { Arena *a; Diag d; Text said; uint16_t source; Ast *root; } Run;
 
 static Run run(Way *way, const char *text, size_t n) {
   Run r = {.a = arena_create()};
-  diag_init(&r.d, r.a);
+  diag_said(&r.d, r.a, &r.said);
   r.source = diag_source(&r.d, "t", text, n);
-  text_init(&r.said, r.a);
-  text_puts(&r.said, "");
-  r.d.to = &r.said;
   r.root = way(r.a, intern_create(r.a), &r.d, r.source);
   return r;
 }

@@ -1,7 +1,6 @@
 // cases.c -- reads IR texts. `# !` lines of a file are the messages that must come out; `# >` lines what the module
-// prints as; a file with neither prints as it is. A line `# pass simplify precision` runs these passes on what was read,
-// with the verifier after each.
-// See tests/marked.h.
+// prints as; a file with neither prints as it is. A line `# pass simplify precision` runs these passes on what was
+// read, with the verifier after each. See tests/marked.h.
 #include "passes/pass.h"
 #include "tests/marked.h"
 #include <string.h>

@@ -3,6 +3,7 @@
 //   fuzz N FIRST_SEED FILE…     N runs on mutations of the files
 #include "compiler/ir.h"
 #include "tests/mutate.h"
+#include "tests/said.h"
 #include <string.h>
 
 static const char *const words[] = {
@@ -25,15 +26,13 @@ static const char *text_of(Arena *a, const Module *m) {
 static const char *check(Arena *a, const char *text, size_t n) {
   Diag d;
   Text said, picture;
-  diag_init(&d, a);
-  text_init(&said, a), text_init(&picture, a);
-  text_puts(&said, "");
-  d.to = &said;
+  diag_said(&d, a, &said);
+  text_init(&picture, a);
   Intern *in = intern_create(a);
   Module *m = ir_parse(a, in, &d, diag_source(&d, "t", text, n));
   if (!m != (d.errors > 0) || !m != (said.n > 0)) return arena_printf(a, "%s, %u errors, %zu bytes of messages", m ? "a module" : "no module", d.errors, said.n);
-  for (size_t i = 0; i < said.n; i++)
-    if (((unsigned char)said.s[i] < 32 && said.s[i] != '\n') || said.s[i] == 127) return "a control byte in a message";
+  const char *wrong = said_wrong(said.s, said.n, false);
+  if (wrong) return wrong;
   if (!m) return 0;
   const char *s = text_of(a, m);
   Module *again = ir_parse(a, in, &d, diag_source(&d, "again", s, strlen(s)));

@@ -1,6 +1,5 @@
-// cases.c -- an IR text through layout and reshard. Its `# !` lines are the messages that must come out, its `# >` lines
-// the program after. With `# report` in it, the list of its collectives follows.
-// See tests/marked.h.
+// cases.c -- an IR text through layout and reshard. Its `# !` lines are the messages that must come out, its `# >`
+// lines the program after. With `# report` in it, the list of its collectives follows. See tests/marked.h.
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include "tests/marked.h"

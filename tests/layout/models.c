@@ -11,6 +11,7 @@
 #include "passes/layout.h"
 #include "passes/pass.h"
 #include "tests/interp/fd.h"
+#include "tests/said.h"
 #include <math.h>
 #include <setjmp.h>
 #include <string.h>
@@ -50,10 +51,8 @@ static Compiled compiled(const Model *model, const Setup *s) {
   Compiled c = {.arena = arena_create()};
   Arena *a = c.arena;
   Intern *in = intern_create(a);
-  text_init(&c.said, a);
   Diag *d = NEW(a, Diag);
-  diag_init(d, a);
-  d->to = &c.said;
+  diag_said(d, a, &c.said);
   Override o[32];
   size_t n = 0;
   const char *config = model->config;
@@ -344,7 +343,7 @@ static int show(int argc, char **argv) {
   layout_report(c.m, 65536, &t);
   if (argc > 7) t.n = 0, ir_print(&t, c.m);
   fputs(t.n ? t.s : "", stdout);
-  fputs(c.said.n ? c.said.s : "", stdout);
+  fputs(c.said.s, stdout);
   arena_destroy(c.arena);
   return 0;
 }

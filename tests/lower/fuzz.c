@@ -66,12 +66,6 @@ static const char *const of_others[] = {0,
                                         "--set train.optimizer=sgd",
                                         "--set train.clip=1"};
 
-static const char *control_byte(const char *said) {
-  for (; *said; said++)
-    if (((unsigned char)*said < 32 && *said != '\n') || *said == 127) return "a control byte in a message";
-  return 0;
-}
-
 static const char *check(Arena *a, const char *text, size_t n) {
   Lowered t;
   uint64_t pick = hash_bytes(text, n, 5);
@@ -91,7 +85,7 @@ static const char *check(Arena *a, const char *text, size_t n) {
   uint32_t errors = t.diag.errors;
   if (t.module && !passes_run(t.module, PASS_none, (RunOptions){0}) && t.diag.errors == errors)
     return "passes fail without a message";
-  return control_byte(t.said.s);
+  return said_wrong(t.said.s, t.said.n, false);
 }
 
 int main(int argc, char **argv) { return fuzz_words(argc, argv, words, COUNT(words), check); }

@@ -1,5 +1,6 @@
 // text.c -- see text.h.
 #include "tests/lower/text.h"
+#include "tests/said.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,10 +36,7 @@ void lowered_init(Lowered *t, Arena *a, const char *path, const char *options) {
     if (!value) bug("'%s' has no value", word);
     vec_push(a, &say, (Override){kind_of(word), value});
   }
-  diag_init(&t->diag, a);
-  text_init(&t->said, a);
-  text_puts(&t->said, "");
-  t->diag.to = &t->said;
+  diag_said(&t->diag, a, &t->said);
   t->program = sema(a, intern_create(a), &t->diag, path, say.at, say.n, &t->status);
   t->module = t->program ? lower(t->program) : 0;
 }

@@ -86,9 +86,7 @@ static const char *check(Arena *a, const char *text, size_t n) {
   const char *said = catch_end();
   if (why ? status != EXIT_INPUT : status) return arena_printf(a, "'%s', but plan_load gives %d", why ? why : "", status);
   if (why && !strstr(said, "plan: ")) return "the refusal does not name the file";
-  for (const char *c = said; *c; c++)
-    if (((unsigned char)*c < 32 && *c != '\n') || *c == 127) return "a control byte in a message";
-  return 0;
+  return said_wrong(said, strlen(said), true);        // fail() lets tabs through
 }
 
 // The plans' texts without what is binary, and inputs that fit them.
