@@ -3,23 +3,15 @@
 #include "compiler/vjp.h"
 #include <math.h>
 
-void gradient_fill(World *w, const Fn *f, Range r, double **x) {
-  uint64_t seed = r.seed + 1;
-  for (uint32_t i = 0; i < f->arg.n; i++) {
-    ValId v = f->arg.at[i];
-    int64_t n = interp_count(w->m, f->val.at[v].type);
-    x[i] = NEW_N(w->arena, double, n + 1);
-    bool flt = type_is_float(val_type(f, v));
-    fd_fill(x[i], n, &seed, flt ? r.lo : r.ilo, flt ? r.hi : r.ihi);
-    for (int64_t k = 0; k < n && !flt; k++) x[i][k] = floor(x[i][k]);
-  }
+static double **inputs(World *w, const Fn *f, Range r) {
+  r.seed++;
+  return fd_inputs(w->arena, f, r);
 }
 
 bool gradient_check(World *w, Range r, const char *what) {
   Fn *f = w->b.fn, *g = vjp_function(w->m, f, intern(w->m->in, "gradient"), false);
   Interp *it = interp_create(w->arena, w->m);
-  double **x = NEW_N(w->arena, double *, f->arg.n + 1);
-  gradient_fill(w, f, r, x);
+  double **x = inputs(w, f, r);
   Text why;
   text_init(&why, w->arena);
   bool ok = fd_check(it, f, g, x, r.seed, &why);
@@ -46,8 +38,8 @@ bool gradient_equal(World *w, Range r, double *const *given, double tol, const c
   Fn *rule = vjp_function(w->m, f, intern(w->m->in, "by the rule"), false);
   Fn *body = vjp_function(w->m, f, intern(w->m->in, "by the body"), true);
   Interp *it = interp_create(w->arena, w->m);
-  double **x = NEW_N(w->arena, double *, rule->arg.n), **a = NEW_N(w->arena, double *, rule->ret.n), **b = NEW_N(w->arena, double *, rule->ret.n);
-  gradient_fill(w, rule, r, x);
+  double **x = inputs(w, rule, r);
+  double **a = NEW_N(w->arena, double *, rule->ret.n), **b = NEW_N(w->arena, double *, rule->ret.n);
   for (uint32_t i = 0; given && i < f->arg.n; i++)
     if (given[i]) x[i] = given[i];
   for (uint32_t i = 0; i < rule->ret.n; i++) {

@@ -4,9 +4,6 @@
 #include "tests/interp/fd.h"
 #include "tests/interp/world.h"
 
-typedef struct { double lo, hi; int ilo, ihi; uint64_t seed; } Range;  // of float and of integer arguments: [lo, hi), [ilo, ihi)
-
-void gradient_fill(World *w, const Fn *f, Range r, double **x);        // room and values for f's arguments
 // The gradient of w's function against central differences; prints what is wrong under `what`.
 bool gradient_check(World *w, Range r, const char *what);
 // By the short rules and by the bodies: equal to tol (|a - b| <= tol · (|b| + rms(b))). x: 0, or values of the arguments.

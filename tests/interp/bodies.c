@@ -100,14 +100,7 @@ static Module *parsed(Arena *a, int mesh) {
 static double *outcome(Arena *a, int mesh, const char *fn, uint64_t seed, int64_t *n) {
   Module *m = parsed(a, mesh);
   const Fn *f = fn_find(m, intern(m->in, fn));
-  double *in[4];
-  for (uint32_t i = 0; i < f->arg.n; i++) {
-    int64_t count = interp_count(m, f->val.at[f->arg.at[i]].type);
-    in[i] = NEW_N(a, double, count);
-    bool truth = val_type(f, f->arg.at[i])->dtype == DT_bool;
-    fd_fill(in[i], count, &seed, truth ? 0 : -2, 2);
-    for (int64_t k = 0; truth && k < count; k++) in[i][k] = floor(in[i][k]);
-  }
+  double **in = fd_inputs(a, f, (Range){-2, 2, 0, 2, seed});
   *n = interp_count(m, f->val.at[f->ret.at[0]].type);
   double *out = NEW_N(a, double, *n);
   Interp *it = interp_create(a, m);

@@ -13,6 +13,19 @@ void fd_fill(double *x, int64_t n, uint64_t *seed, double lo, double hi) {
   for (int64_t i = 0; i < n; i++) x[i] = fd_random(seed, lo, hi);
 }
 
+double **fd_inputs(Arena *a, const Fn *f, Range r) {
+  double **x = NEW_N(a, double *, f->arg.n + 1);
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    int64_t n = interp_count(f->module, f->val.at[f->arg.at[i]].type);
+    DType t = val_type(f, f->arg.at[i])->dtype;
+    bool real = dtype_is_float(t), truth = t == DT_bool;
+    x[i] = NEW_N(a, double, n + 1);
+    fd_fill(x[i], n, &r.seed, real ? r.lo : truth ? 0 : r.ilo, real ? r.hi : truth ? 2 : r.ihi);
+    for (int64_t k = 0; k < n; k++) x[i][k] = real ? dtype_round(t, x[i][k]) : floor(x[i][k]);
+  }
+  return x;
+}
+
 typedef struct { Interp *it; const Fn *f; uint32_t nret; double **seed, **up, **down; int64_t *count; Text *why; } Fd;
 
 static bool wrong(Fd *d, const char *fmt, ...) PRINTF(2, 3);

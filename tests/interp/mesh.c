@@ -112,23 +112,13 @@ static const Case cases[] = {
 static double *outcome(const Case *k, int mesh, uint64_t seed, int64_t *count, Arena *keep) {
   World w = world(mesh ? "dp=2 cp=2 tp=2" : "dp=1 cp=1 tp=1", dims[!mesh]);
   begin(&w, "f");
-  ValId in[3];
-  double *data[3] = {0};
-  uint32_t n = 0;
-  for (; n < 3 && k->in[n]; n++) {
-    in[n] = arg(&w, k->in[n]);
-    const Type *t = val_type(w.b.fn, in[n]);
-    int64_t size = interp_count(w.m, w.b.fn->val.at[in[n]].type);
-    data[n] = NEW_N(w.arena, double, size);
-    fd_fill(data[n], size, &seed, dtype_is_float(t->dtype) ? -2 : t->dtype == DT_bool ? 0 : -2, t->dtype == DT_bool ? 2 : 8);
-    for (int64_t i = 0; i < size && !dtype_is_float(t->dtype); i++) data[n][i] = floor(data[n][i]);
-  }
-  ValId y = k->out[0] ? opt(&w, k->op, k->at, k->out, in, n) : op(&w, k->op, k->at, in, n);
-  ir_return(w.b.fn, y, "y");
+  ValId y = op_of(&w, k->op, k->at, k->in, k->out);
+  double **data = fd_inputs(w.arena, w.b.fn, (Range){-2, 8, -2, 8, seed});
   *count = interp_count(w.m, w.b.fn->val.at[y].type);
   double *out = NEW_N(keep, double, *count);
   Interp *it = interp_create(w.arena, w.m);
-  if (!interp_run(it, w.b.fn, (const double *const *)data, &out)) fail_msg("%s %s %s: %s", op_info[k->op].name, k->at, k->in[0] ? k->in[0] : "", interp_fault(it));
+  if (!interp_run(it, w.b.fn, (const double *const *)data, &out))
+    fail_msg("%s %s %s: %s", op_info[k->op].name, k->at, k->in[0] ? k->in[0] : "", interp_fault(it));
   world_end(&w);
   return out;
 }

@@ -181,26 +181,23 @@ static bool near(DType t, double got, double want) {
 static void check(const Case *k, Ext e) {
   World w = shape_world(e);
   begin(&w, "f");
-  ValId in[3];
+  ValId y = op_of(&w, k->op, k->at, k->in, k->out);
+  const Fn *f = w.b.fn;
   double *data[3] = {0};
-  uint32_t n = 0;
-  for (; n < 3 && k->in[n]; n++) {
-    in[n] = arg(&w, k->in[n]);
-    const Type *t = val_type(w.b.fn, in[n]);
-    int64_t count = interp_count(w.m, w.b.fn->val.at[in[n]].type);
+  for (uint32_t n = 0; n < f->arg.n; n++) {
+    const Type *t = val_type(f, f->arg.at[n]);
+    int64_t count = interp_count(w.m, f->val.at[f->arg.at[n]].type);
     data[n] = NEW_N(w.arena, double, count);
     for (int64_t i = 0; i < count; i++) {
       Coord c = coord(&w, t, i, e);
       data[n][i] = value(t->dtype, (int)n, c.at[0], c.at[1], c.at[2]);
     }
   }
-  ValId y = strchr(k->out, '[') || k->op == OP_const ? opt(&w, k->op, k->at, k->out, in, n) : op(&w, k->op, k->at, in, n);
-  ir_return(w.b.fn, y, "y");
-  const Type *t = val_type(w.b.fn, y);
-  int64_t count = interp_count(w.m, w.b.fn->val.at[y].type);
+  const Type *t = val_type(f, y);
+  int64_t count = interp_count(w.m, f->val.at[y].type);
   double *out = NEW_N(w.arena, double, count);
   Interp *it = interp_create(w.arena, w.m);
-  if (!interp_run(it, w.b.fn, (const double *const *)data, &out)) fail_msg("%s: %s", k->name, interp_fault(it));
+  if (!interp_run(it, f, (const double *const *)data, &out)) fail_msg("%s: %s", k->name, interp_fault(it));
   for (int64_t i = 0; i < count; i++) {
     Coord c = coord(&w, t, i, e);
     double want = k->want((At){e, c.at[0], c.at[1], c.at[2]});

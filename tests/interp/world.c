@@ -132,3 +132,12 @@ ValId opt(World *w, Op o, const char *at, const char *result, const ValId *in, u
   TypeId t = type(w, result);
   return ir_add_typed(&w->b, o, in, n, attr(w, at), &t, 1, 0);
 }
+ValId op_of(World *w, Op o, const char *at, const char *const in[3], const char *result) {
+  ValId x[3];
+  uint32_t n = 0;
+  for (; n < 3 && in[n]; n++) x[n] = arg(w, in[n]);
+  Fn *f = w->b.fn;
+  ValId y = *result ? opt(w, o, at, result, x, n) : op(w, o, at, x, n);
+  for (uint32_t i = 0; i < fn_node(f, f->node.n - 1)->nout; i++) ir_return(f, y + i, "y");
+  return y;
+}

@@ -50,20 +50,6 @@ static void map(World *w, const char *d, bool weak, const char *axes) {
   vec_push(w->m->arena, &w->m->rule, r);
 }
 
-static uint32_t random_data(const World *w, const Fn *f, double **data, uint64_t seed) {
-  for (uint32_t i = 0; i < f->arg.n; i++) {
-    TypeId id = f->val.at[f->arg.at[i]].type;
-    DType t = w->m->type.at[id].dtype;
-    int64_t n = interp_count(w->m, id);
-    data[i] = NEW_N(w->arena, double, n);
-    fd_fill(data[i], n, &seed, dtype_is_float(t) ? 0.25 : t == DT_bool ? 0 : -2, t == DT_bool ? 2 : dtype_is_float(t) ? 3 : 14);
-    for (int64_t k = 0; k < n; k++)
-      if (!dtype_is_float(t)) data[i][k] = floor(data[i][k]);
-      else if (t == DT_f32) data[i][k] = (float)data[i][k];
-  }
-  return f->arg.n;
-}
-
 static const char *describe(World *w, const Case *c, const char *mesh, const Setup *s) {
   return arena_printf(w->arena, "%s%s(%s, %s), mesh %s, %s%s -> %s, %s%s -> %s", op_info[c->op].name, c->at, c->in[0] ? c->in[0] : "", c->in[1] ? c->in[1] : "", mesh,
                       s->weak[0] ? "weak " : "", s->dim[0] ? s->dim[0] : "", s->axes[0] ? s->axes[0] : "", s->weak[1] ? "weak " : "", s->dim[1] ? s->dim[1] : "",
@@ -97,12 +83,8 @@ static bool outcome(const Case *c, const char *mesh, const Setup *s, Arena *keep
   for (int i = 0; i < 2; i++)
     if (s->dim[i]) map(&w, s->dim[i], s->weak[i], s->axes[i]);
   begin(&w, "f");
-  ValId in[3];
-  uint32_t n = 0;
-  for (; n < 3 && c->in[n]; n++) in[n] = arg(&w, c->in[n]);
-  ValId y = c->out[0] ? opt(&w, c->op, c->at, c->out, in, n) : op(&w, c->op, c->at, in, n);
+  op_of(&w, c->op, c->at, c->in, c->out);
   const Fn *f = w.b.fn;
-  for (uint32_t i = 0; i < fn_node(f, f->node.n - 1)->nout; i++) ir_return(w.b.fn, y + i, "y");
   vjp_function(w.m, f, intern(w.m->in, "g"), true);
   const char *what = describe(&w, c, mesh, s);
   bool ok = pass_layout(w.m);
@@ -114,8 +96,7 @@ static bool outcome(const Case *c, const char *mesh, const Setup *s, Arena *keep
     o->count = 0;
     for (int k = 0; k < 2; k++) {
       f = fn_find(w.m, intern(w.m->in, fn[k]));
-      double *data[16], *out[16];
-      random_data(&w, f, data, 5);
+      double **data = fd_inputs(w.arena, f, (Range){0.25, 3, -2, 14, 5}), *out[16];
       for (uint32_t i = 0; i < f->ret.n; i++) {
         o->n[o->count] = interp_count(w.m, f->val.at[f->ret.at[i]].type);
         out[i] = o->at[o->count] = NEW_N(keep, double, o->n[o->count]);
