@@ -2,6 +2,7 @@
 // node's operands are; positions come from the dims' order (seq is in zigzag order on the mesh).
 #include "compiler/interp.h"
 #include "tests/interp/fd.h"
+#include "tests/interp/world.h"
 #include <math.h>
 #include <setjmp.h>
 #include <string.h>
@@ -87,15 +88,7 @@ static const char text[] =
   "  %3 = dispatch[seq, route, e, place](%1, %2) body dispatch.1 : f64[batch|dp, hd, place, e] ; t:2:1 \"t\"\n"
   "}\n";
 
-static Module *parsed(Arena *a, int mesh) {
-  Intern *in = intern_create(a);
-  Diag *d = NEW(a, Diag);
-  diag_init(d, a);
-  char *whole = arena_printf(a, "%s%s", heads[mesh], text);
-  Module *m = ir_parse(a, in, d, diag_source(d, "bodies.ir", whole, strlen(whole)));
-  if (!m) fail_msg("the text is refused");
-  return m;
-}
+static Module *parsed(Arena *a, int mesh) { return module_text(a, arena_printf(a, "%s%s", heads[mesh], text)); }
 
 static double *outcome(Arena *a, int mesh, const char *fn, uint64_t seed, int64_t *n) {
   Module *m = parsed(a, mesh);

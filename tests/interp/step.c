@@ -4,6 +4,7 @@
 #include "compiler/interp.h"
 #include "runtime/safetensors.h"
 #include "tests/interp/fd.h"
+#include "tests/interp/world.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -74,13 +75,8 @@ static const char text[] =
   "}\n";
 
 static Module *parsed(Arena *a, bool mesh) {
-  Intern *in = intern_create(a);
-  Diag *d = NEW(a, Diag);
-  diag_init(d, a);
-  char *whole = arena_printf(a, "mesh dp = %d, cp = %d\n%s", mesh ? 2 : 1, mesh ? 2 : 1, text);
-  Module *m = ir_parse(a, in, d, diag_source(d, "step.ir", whole, strlen(whole)));
-  if (!m) fail_msg("the text is refused");
-  return m;
+  int n = mesh ? 2 : 1;
+  return module_text(a, arena_printf(a, "mesh dp = %d, cp = %d\n%s", n, n, text));
 }
 
 static double x[STEPS][SAMPLES][D], y[STEPS][SAMPLES][2], mask[STEPS][SAMPLES];

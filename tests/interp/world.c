@@ -57,6 +57,14 @@ World world(const char *mesh, const char *dims) {
   return w;
 }
 
+Module *module_text(Arena *a, const char *text) {
+  Diag *d = NEW(a, Diag);
+  diag_init(d, a);
+  Module *m = ir_parse(a, intern_create(a), d, diag_source(d, "text", text, strlen(text)));
+  if (!m) bug("the text is refused");
+  return m;
+}
+
 void world_end(World *w) { arena_destroy(w->arena); }
 
 static uint32_t axis(World *w, const char *name) {

@@ -14,6 +14,7 @@ typedef struct { Arena *arena; Module *m; Diag diag; Build b; } World;
 
 World  world(const char *mesh, const char *dims);
 void   world_end(World *w);
+Module *module_text(Arena *a, const char *text);        // an IR text
 TypeId type(World *w, const char *text);               // f64[a|dp, b] sum(tp)
 Attr   attr(World *w, const char *text);               // [a, b -> c] at=2 num=0.5 axes=dp,tp var=NAME path=h.0
 void   begin(World *w, const char *fn);                // what follows goes to this function
