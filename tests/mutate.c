@@ -1,5 +1,6 @@
 // mutate.c -- see mutate.h.
 #include "tests/mutate.h"
+#include "tests/seeds.h"
 #include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -155,7 +156,7 @@ static const char *run_text(Arena *a, uint64_t seed, void *more) {
 static int run(int argc, char **argv, Corpus c) {
   if (argc < 4) return 64;
   uint64_t n = strtoull(argv[1], 0, 10), first = strtoull(argv[2], 0, 10);
-  if (getenv("MT_LONG")) n *= 50;
+  if (is_long()) n *= 50;
   Arena *a = arena_create();
   c.files = (size_t)argc - 3, c.file = NEW_N(a, Bytes, c.files);
   for (size_t i = 0; i < c.files; i++)

@@ -17,7 +17,7 @@ typedef const char *(*FuzzRun)(Arena *a, uint64_t seed, void *more);
 uint64_t fuzz_seeds(uint64_t n, uint64_t first, FuzzRun run, void *more);
 
 // main of a fuzzer of texts: N FIRST_SEED FILE…: runs `check` on N mutations of the files, 50 times as many where the
-// environment has MT_LONG. Of a file bits, bytes, lines, words of the language and pieces of other files are changed.
+// environment has MT_LONG=1. Of a file bits, bytes, lines, words of the language and pieces of other files are changed.
 typedef const char *(*FuzzCheck)(Arena *a, const char *text, size_t n);
 int fuzz(int argc, char **argv, const char *const *words, size_t n, FuzzCheck check);
 // The same, but in three of four runs only names and numbers are exchanged for others of the files.

@@ -8,8 +8,8 @@
 #include "passes/pass.h"
 #include "tests/backend/replay.h"
 #include "tests/diff/model.h"
+#include "tests/seeds.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct { uint64_t seed, state; Arena *a; const char *text; } Test;
@@ -142,11 +142,10 @@ static bool check(Test *t) {
 }
 
 int main(int argc, char **argv) {
-  const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 3000 : 60;
-  Test t = {.seed = first};
+  Seeds s = seeds_of(argc, argv, 60, 3000);
+  Test t = {.seed = s.first};
   bool ok = true;
-  for (; t.seed < first + count && ok; t.seed++) {
+  for (; t.seed < s.end && ok; t.seed++) {
     t.a = arena_create();
     ok = check(&t);
     arena_destroy(t.a);

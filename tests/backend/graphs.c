@@ -6,8 +6,8 @@
 #include "passes/pass.h"
 #include "tests/backend/replay.h"
 #include "tests/graphs/random_graph.h"
+#include "tests/seeds.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct { uint64_t seed; Arena *a; Module *m; double tolerance; ValId only; bool quiet; } Test; // only: return this value alone
@@ -98,11 +98,10 @@ static void narrow(Test *t, RandomGraph o, bool simplify) {
 }
 
 int main(int argc, char **argv) {
-  const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 20000 : 500;
-  Test t = {.seed = first};
+  Seeds s = seeds_of(argc, argv, 500, 20000);
+  Test t = {.seed = s.first};
   bool ok = true;
-  for (; t.seed < first + count && ok; t.seed++) {
+  for (; t.seed < s.end && ok; t.seed++) {
     RandomGraph o = {.empty = t.seed % 5 == 0};
     t.tolerance = 1e-9;
     if (t.seed % 4 == 2) o = (RandomGraph){.dtype = DT_f32, .smooth = true}, t.tolerance = 1e-4;

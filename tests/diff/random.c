@@ -4,8 +4,8 @@
 #include "compiler/vjp.h"
 #include "passes/pass.h"
 #include "tests/graphs/random_graph.h"
+#include "tests/seeds.h"
 #include "tests/interp/fd.h"
-#include <stdlib.h>
 #include <string.h>
 
 static bool differences(uint64_t seed) {
@@ -60,9 +60,9 @@ static bool simplified(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, n = argc > 2 ? strtoull(argv[2], 0, 10) : 100;
+  Seeds s = seeds_of(argc, argv, 100, 100);
   bool ok = true;
-  for (uint64_t seed = first; seed < first + n; seed++) {
+  for (uint64_t seed = s.first; seed < s.end; seed++) {
     ok &= differences(seed);
     ok &= simplified(seed);
   }

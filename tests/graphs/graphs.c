@@ -4,8 +4,8 @@
 #include "passes/pass.h"
 #include "compiler/interp.h"
 #include "tests/graphs/random_graph.h"
+#include "tests/seeds.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct { uint64_t seed; Arena *a; uint64_t ops[OP_COUNT]; } Test;
@@ -63,11 +63,10 @@ static bool check(Test *t, RandomGraph o) {
 }
 
 int main(int argc, char **argv) {
-  const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 20000 : 500;
-  Test t = {.seed = first};
+  Seeds s = seeds_of(argc, argv, 500, 20000);
+  Test t = {.seed = s.first};
   bool ok = true;
-  for (; t.seed < first + count; t.seed++) {
+  for (; t.seed < s.end; t.seed++) {
     RandomGraph o = {.narrow = true, .empty = true};
     if (t.seed % 4 == 1) o = (RandomGraph){.smooth = true};
     if (t.seed % 4 == 2) o.dtype = DT_f32;
@@ -75,7 +74,8 @@ int main(int argc, char **argv) {
     o.draws = t.seed % 2;
     ok &= check(&t, o);
   }
-  for (Op op = OP_none + 1; op < OP_COUNT && count >= 500; op++)
-    if (random_makes(op) && t.ops[op] < count / 20) printf("only %llu times %s\n", (unsigned long long)t.ops[op], op_info[op].name), ok = false;
+  for (Op op = OP_none + 1; op < OP_COUNT && s.count >= 500; op++)
+    if (random_makes(op) && t.ops[op] < s.count / 20)
+      printf("only %llu times %s\n", (unsigned long long)t.ops[op], op_info[op].name), ok = false;
   return !ok;
 }

@@ -11,6 +11,7 @@
 #undef W
 #include "runtime/dtype.h"
 #include "runtime/philox.h"
+#include "tests/seeds.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,9 +232,8 @@ static void times(void) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "time")) return times(), 0;
-  const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10) : is_long && *is_long == '1' ? 5000 : 250;
-  for (uint64_t seed = first; seed < first + count; seed++) {
+  Seeds s = seeds_of(argc, argv, 250, 5000);
+  for (uint64_t seed = s.first; seed < s.end; seed++) {
     Case c = draw(seed);
     if (!check(&c)) return 1;
   }

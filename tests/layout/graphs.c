@@ -5,8 +5,8 @@
 #include "compiler/vjp.h"
 #include "passes/pass.h"
 #include "tests/graphs/random_graph.h"
+#include "tests/seeds.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct { uint64_t seed; uint32_t split, clashes; } Test;
@@ -95,14 +95,11 @@ static bool check(Test *t) {
 }
 
 int main(int argc, char **argv) {
-  const char *is_long = getenv("MT_LONG");
-  uint64_t first = argc > 1 ? strtoull(argv[1], 0, 10) : 1, count = argc > 2 ? strtoull(argv[2], 0, 10)
-                                                                    : is_long && *is_long == '1' ? 5000
-                                                                                                 : 300;
-  Test t = {.seed = first};
+  Seeds s = seeds_of(argc, argv, 300, 5000);
+  Test t = {.seed = s.first};
   bool ok = true;
-  for (; ok && t.seed < first + count; t.seed++) ok = check(&t);
-  if (count >= 100 && ok && t.split < count / 4)
-    printf("only %u of %llu graphs could be split\n", t.split, (unsigned long long)count), ok = false;
+  for (; ok && t.seed < s.end; t.seed++) ok = check(&t);
+  if (s.count >= 100 && ok && t.split < s.count / 4)
+    printf("only %u of %llu graphs could be split\n", t.split, (unsigned long long)s.count), ok = false;
   return !ok;
 }
