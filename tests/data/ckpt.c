@@ -5,19 +5,13 @@
 // process does.
 #include "runtime/ckpt.h"
 #include "runtime/file.h"
-#include "tests/data/check.h"
+#include "tests/data/scratch.h"
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-static Arena *arena;
-static char folder[64];
-
-static int enter(void **state) { (void)state; arena = arena_create(); folder_enter(folder); return 0; }
-static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
 
 // ---- faults -------------------------------------------------------------------------------------------------------
 // torn: half of the bytes, then the end
@@ -315,13 +309,8 @@ static void lock_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(save_load_test, enter, leave),
-    cmocka_unit_test_setup_teardown(keep_test, enter, leave),
-    cmocka_unit_test_setup_teardown(fault_test, enter, leave),
-    cmocka_unit_test_setup_teardown(full_disk_test, enter, leave),
-    cmocka_unit_test_setup_teardown(damage_test, enter, leave),
-    cmocka_unit_test_setup_teardown(lock_test, enter, leave),
-  };
+  const struct CMUnitTest tests[] = {IN_SCRATCH(save_load_test), IN_SCRATCH(keep_test),
+                                     IN_SCRATCH(fault_test), IN_SCRATCH(full_disk_test),
+                                     IN_SCRATCH(damage_test), IN_SCRATCH(lock_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

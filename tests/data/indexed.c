@@ -1,13 +1,7 @@
 // Token files: the bytes written, every way an index can be wrong, ids that do not fit, files that shrink,
 // 2^31 tokens.
 #include "runtime/data.h"
-#include "tests/data/check.h"
-
-static Arena *arena;
-static char folder[64];
-
-static int enter(void **state) { (void)state; arena = arena_create(); folder_enter(folder); return 0; }
-static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
+#include "tests/data/scratch.h"
 
 static void write_two(const char *prefix, DType t) {       // [1,2,3] and [4,5], a document each
   IndexedWriter *w;
@@ -212,12 +206,7 @@ static void past_31_bits_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(bytes_test, enter, leave),
-    cmocka_unit_test_setup_teardown(refused_test, enter, leave),
-    cmocka_unit_test_setup_teardown(ids_test, enter, leave),
-    cmocka_unit_test_setup_teardown(shrink_test, enter, leave),
-    cmocka_unit_test_setup_teardown(past_31_bits_test, enter, leave),
-  };
+  const struct CMUnitTest tests[] = {IN_SCRATCH(bytes_test), IN_SCRATCH(refused_test), IN_SCRATCH(ids_test),
+                                     IN_SCRATCH(shrink_test), IN_SCRATCH(past_31_bits_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

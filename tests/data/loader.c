@@ -1,13 +1,7 @@
 // The order's corners that recorded cases do not reach, and the loader: short data, labels, segments,
 // recorded batches.
 #include "runtime/data.h"
-#include "tests/data/check.h"
-
-static Arena *arena;
-static char folder[64];
-
-static int enter(void **state) { (void)state; arena = arena_create(); folder_enter(folder); return 0; }
-static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
+#include "tests/data/scratch.h"
 
 // tokens count through: 0, 1, 2 …
 static void write_store(const char *prefix, DType t, const int32_t *length, int n) {
@@ -263,15 +257,9 @@ static void batches_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(generator_test, enter, leave),
-    cmocka_unit_test_setup_teardown(split_test, enter, leave),
-    cmocka_unit_test_setup_teardown(sources_test, enter, leave),
-    cmocka_unit_test_setup_teardown(short_test, enter, leave),
-    cmocka_unit_test_setup_teardown(float_samples_test, enter, leave),
-    cmocka_unit_test_setup_teardown(labels_test, enter, leave),
-    cmocka_unit_test_setup_teardown(epoch_test, enter, leave),
-    cmocka_unit_test_setup_teardown(batches_test, enter, leave),
-  };
+  const struct CMUnitTest tests[] = {IN_SCRATCH(generator_test), IN_SCRATCH(split_test),
+                                     IN_SCRATCH(sources_test), IN_SCRATCH(short_test),
+                                     IN_SCRATCH(float_samples_test), IN_SCRATCH(labels_test),
+                                     IN_SCRATCH(epoch_test), IN_SCRATCH(batches_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -1,12 +1,6 @@
 // safetensors: what must be read, what must be refused and how, and the bytes that are written.
 #include "runtime/safetensors.h"
-#include "tests/data/check.h"
-
-static Arena *arena;
-static char folder[64];
-
-static int enter(void **state) { (void)state; arena = arena_create(); folder_enter(folder); return 0; }
-static int leave(void **state) { (void)state; folder_leave(folder); arena_destroy(arena); return 0; }
+#include "tests/data/scratch.h"
 
 static void put_header(const char *path, const char *json, size_t bytes) {
   size_t n = strlen(json);
@@ -264,13 +258,8 @@ static void many_names_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(accepted_test, enter, leave),
-    cmocka_unit_test_setup_teardown(refused_test, enter, leave),
-    cmocka_unit_test_setup_teardown(length_test, enter, leave),
-    cmocka_unit_test_setup_teardown(shards_test, enter, leave),
-    cmocka_unit_test_setup_teardown(write_test, enter, leave),
-    cmocka_unit_test_setup_teardown(many_names_test, enter, leave),
-  };
+  const struct CMUnitTest tests[] = {IN_SCRATCH(accepted_test), IN_SCRATCH(refused_test),
+                                     IN_SCRATCH(length_test), IN_SCRATCH(shards_test),
+                                     IN_SCRATCH(write_test), IN_SCRATCH(many_names_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -108,29 +108,10 @@ def killed_while_saving():
 def killed_at_random():
     # T1 for one rank: kill -9 after some steps, again and again, until the run ends
     plan, feed, want = setup(steps=150)
+    options = "--save ck --save-every 2 --keep 2 --resume auto --log-every 1 --final f --log-json log".split()
     rng, kills = random.Random(SEED), 0
     while True:
-        p = start(
-            [
-                MTRUN,
-                plan,
-                *feed,
-                "--save",
-                "ck",
-                "--save-every",
-                2,
-                "--keep",
-                2,
-                "--resume",
-                "auto",
-                "--log-every",
-                1,
-                "--final",
-                "f",
-                "--log-json",
-                "log",
-            ]
-        )
+        p = start([MTRUN, plan, *feed, *options])
         after_lines(p, rng.randrange(1, 25))
         p.kill()
         p.communicate()

@@ -40,27 +40,10 @@ def stop_and_go_on():
     # T4: the step is finished, a checkpoint saved, status 75; again and again, until it is done: the same
     # bits as without a stop
     plan, feed = setup()
+    options = "--save ck --resume auto --keep 2 --log-every 1 --log-json log --final f".split()
     rng, stops, went = random.Random(1), 0, -1
     while True:
-        p = start(
-            [
-                MTRUN,
-                plan,
-                *feed,
-                "--save",
-                "ck",
-                "--resume",
-                "auto",
-                "--keep",
-                "2",
-                "--log-every",
-                "1",
-                "--log-json",
-                "log",
-                "--final",
-                "f",
-            ]
-        )
+        p = start([MTRUN, plan, *feed, *options])
         if after_lines(p, rng.randrange(1, 60)):
             p.send_signal(rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]))
         out, err = p.communicate(timeout=120)
