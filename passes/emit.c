@@ -2,6 +2,7 @@
 // are equal become one.
 #include "passes/emit.h"
 #include "compiler/kernel_source.h"
+#include "runtime/gemm.h"
 #include "runtime/jit.h"
 #include <math.h>
 #include <string.h>
@@ -265,6 +266,7 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
     in[i].at += off[i] * (int64_t)dtype_bytes(val_type(f, base[i])->dtype);
   }
   if (g->accumulate) at.when = WHEN_first;
+  gemm.lib = gemm_choose(&gemm);
   if (!gemm.m) {                                                       // a sum over nothing
     if (type_bytes(e->m, out)) ins_zero(at, to, type_bytes(e->m, out));
     return;

@@ -1,6 +1,6 @@
 // dev_cpu.c -- the CPU as a device: a block of memory per kind, a thread per stream, the workers under the compute stream.
-#include "runtime/blas.h"
 #include "runtime/dev.h"
+#include "runtime/gemm.h"
 #include "runtime/jit.h"
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ struct Dev {
   bool jit_is_open;
   JitCode *code;                             // [plan->source.n]; 1 … ncode are loaded
   uint32_t ncode;
-  Blas *blas;
+  Gemms *gemms;
   Work *work;
   DevTime **time;                            // [fn][ins]
   DevFeed *feed;
@@ -80,7 +80,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
   void **arg = d->ptr + in->arg;
   switch (in->op) {
     case PI_kernel: run_kernel(d, in); break;
-    case PI_gemm: blas_gemm(d->blas, d->work, &d->plan->gemm.at[in->what], arg[0], arg[1], arg[2]); break;
+    case PI_gemm: gemm_run(d->gemms, d->work, in->what, arg[0], arg[1], arg[2]); break;
     case PI_copy: case PI_zero: {
       CopyRun r = {arg[0], in->op == PI_copy ? arg[1] : 0};
       if (in->stream == STREAM_compute) work_run(d->work, copy_task, &r, in->bytes, 1 << 20);
@@ -224,15 +224,9 @@ static Status open_memory(Dev *d, Arena *a) {
 }
 
 static Status open_libraries(Dev *d, Arena *a) {
-  const Plan *p = d->plan;
-  bool narrow = false;
-  for (uint32_t i = 1; i < p->gemm.n; i++) {
-    const PlanGemm *g = &p->gemm.at[i];
-    narrow |= dtype_bytes(g->a) == 2 || dtype_bytes(g->b) == 2 || dtype_bytes(g->c) == 2;
-  }
-  if (p->gemm.n > 1) TRY(blas_open(a, d->options.threads, narrow, &d->blas));
-  d->name = arena_printf(a, "%d thread%s%s%s", d->options.threads, d->options.threads == 1 ? "" : "s",
-                         d->blas ? ", " : "", d->blas ? blas_name(d->blas) : "");
+  TRY(gemm_open(a, d->plan, d->options.threads, &d->gemms));
+  const char *libraries = gemm_libraries(d->gemms);
+  d->name = arena_printf(a, "%d thread%s%s%s", d->options.threads, d->options.threads == 1 ? "" : "s", *libraries ? ", " : "", libraries);
   return 0;
 }
 
@@ -316,6 +310,7 @@ void dev_close(Dev *d) {
   for (int i = 0; i < STREAM_COUNT; i++)
     if (d->stream[i].started) pthread_join(d->stream[i].thread, 0);
   work_destroy(d->work);
+  gemm_close(d->gemms);
   for (uint32_t i = 1; i <= d->ncode; i++) jit_unload(&d->code[i]);
   if (d->jit_is_open) jit_close(&d->jit);
   for (int i = 0; i < MEM_COUNT; i++)

@@ -24,6 +24,7 @@ static const Str mem_name[] = {
 };
 static const Str var_name[] = { PLAN_VARS(X) };
 static const Str init_name[] = { PLAN_INITS(X) };
+static const Str lib_name[] = { PLAN_LIBS(X) };
 static const Str op_name[] = { PLAN_OPS(X) };
 static const Str when_name[] = { PLAN_WHENS(X) };
 static const Str stream_name[] = { PLAN_STREAMS(X) };
@@ -438,7 +439,7 @@ static void read_kernel(Reader *r) {
 static void write_gemms(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->gemm.n; i++) {
     const PlanGemm *g = &p->gemm.at[i];
-    text_puts(t, "gemm"), put_int(t, i), put_int(t, g->m), put_int(t, g->n), put_int(t, g->k);
+    text_puts(t, "gemm"), put_int(t, i), put_word(t, lib_name[g->lib]), put_int(t, g->m), put_int(t, g->n), put_int(t, g->k);
     text_puts(t, " a"), put_word(t, dtype_name(g->a)), put_int(t, g->am), put_int(t, g->ak);
     text_puts(t, " b"), put_word(t, dtype_name(g->b)), put_int(t, g->bk), put_int(t, g->bn);
     text_puts(t, " c"), put_word(t, dtype_name(g->c)), put_int(t, g->cm), put_int(t, g->cn);
@@ -452,7 +453,8 @@ static void write_gemms(const Plan *p, Text *t) {
 }
 static void read_gemm(Reader *r) {
   row_id(r, r->plan->gemm.n);
-  PlanGemm g = {.m = get_size(r), .n = get_size(r), .k = get_size(r)};
+  PlanGemm g = {.lib = (PlanLib)GET(r, lib_name, "library")};
+  g.m = get_size(r), g.n = get_size(r), g.k = get_size(r);
   get_key(r, "a"), g.a = get_dtype(r), g.am = get_size(r), g.ak = get_size(r);
   get_key(r, "b"), g.b = get_dtype(r), g.bk = get_size(r), g.bn = get_size(r);
   get_key(r, "c"), g.c = get_dtype(r), g.cm = get_size(r), g.cn = get_size(r);

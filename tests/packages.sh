@@ -13,6 +13,7 @@ need() {
 
 compiles() { echo '#include <math.h>
   int main(void) { return 0; }' | "$1" -x c -o /dev/null -; }
+has_header() { echo "#include <$1>" | "${CC:-cc}" -x c -E -o /dev/null -; }
 openblas() { (ldconfig -p || /sbin/ldconfig -p) | grep -q 'libopenblas\.so\.0'; }
 
 need_build() {
@@ -27,6 +28,7 @@ need_build() {
   need libxxhash-dev pkg-config --exists libxxhash
   need libcmocka-dev pkg-config --exists cmocka
   need libopenblas0-pthread openblas
+  need libdnnl-dev has_header dnnl.h
 }
 
 install_needed() {

@@ -1,5 +1,6 @@
 // Products: random extents, strides, loops and formats against plain sums, and the same bits for any number of threads.
-#include "runtime/blas.h"
+#include "runtime/gemm.h"
+#include "runtime/onednn.h"
 #include <math.h>
 #include <stdlib.h>
 #include <setjmp.h>
@@ -91,26 +92,34 @@ static bool moves_nothing(const PlanGemm *g) {             // a loop of no turns
   return !g->m || !g->n;
 }
 
-static void random_test(void **state) {
-  (void)state;
-  Arena *all = arena_create();
-  Work *one, *three;
-  Blas *blas;
-  assert_int_equal(work_create(all, 1, &one), 0);
-  assert_int_equal(work_create(all, 3, &three), 0);
-  assert_int_equal(blas_open(all, 3, true, &blas), 0);
-  assert_non_null(strstr(blas_name(blas), "OpenBLAS"));
+static void product(Arena *a, const Case *x, int threads) {
+  Work *work;
+  Gemms *gemms;
+  Plan *p = plan_create(a);
+  uint32_t id = plan_gemm(p, x->g);
+  assert_int_equal(work_create(a, threads, &work), 0);
+  assert_int_equal(gemm_open(a, p, threads, &gemms), 0);
+  assert_non_null(strstr(gemm_libraries(gemms), x->g.lib == LIB_onednn ? "oneDNN" : "OpenBLAS"));
+  gemm_run(gemms, work, id, x->c, x->a, x->b);
+  work_destroy(work), gemm_close(gemms);
+}
+
+static void random_test(PlanLib lib) {
   for (int round = 0; round < 400; round++) {
     Arena *a = arena_create();
     uint64_t from = seed;
     Case x = random_case(a, round);
     seed = from;
     Case y = random_case(a, round);
+    x.g.lib = y.g.lib = lib;
+    if (lib == LIB_onednn && gemm_choose(&x.g) != lib) {   // f64, f16, mixed
+      arena_destroy(a);
+      continue;
+    }
     double *want = NEW_N(a, double, x.nc);
     plain(&x, want);
     bool nothing = moves_nothing(&x.g);
-    blas_gemm(blas, one, &x.g, x.c, x.a, x.b);
-    blas_gemm(blas, three, &y.g, y.c, y.a, y.b);
+    product(a, &x, 1), product(a, &y, 3);
     assert_memory_equal(x.c, y.c, (size_t)x.nc * dtype_bytes(x.g.c));
     double eps = x.g.c == DT_f64 ? 1e-14 : x.g.c == DT_f32 ? 2e-6 : x.g.c == DT_bf16 ? 0x1p-8 : 0x1p-10;
     for (int64_t i = 0; i < x.nc && !nothing; i++) {
@@ -122,11 +131,16 @@ static void random_test(void **state) {
     }
     arena_destroy(a);
   }
-  work_destroy(one), work_destroy(three);
-  arena_destroy(all);
+}
+
+static void openblas(void **state) { (void)state, random_test(LIB_openblas); }
+static void onednn(void **state) {
+  (void)state;
+  if (!onednn_has(DT_f32)) skip();
+  random_test(LIB_onednn);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_test)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(openblas), cmocka_unit_test(onednn)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

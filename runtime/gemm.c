@@ -1,0 +1,268 @@
+// gemm.c -- see gemm.h.
+//
+// Workers claim tiles of c; one tile is one call, so its bits are fixed. Loops that move c are more tiles; loops that do not
+// are summed inside the tile, in order. Formats that no library takes are widened to f32 in chunks of k, summed in f32 and
+// rounded once.
+#include "runtime/gemm.h"
+#include "runtime/onednn.h"
+#include "runtime/openblas.h"
+#include <string.h>
+
+enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512 };
+typedef struct { float *a, *b, *c; } Room;   // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
+
+typedef struct {
+  Gemms *all;
+  PlanGemm g;                                // rows of c are contiguous: cn is 1
+  bool turned;                               // a and b have changed places
+  bool apart;                                // oneDNN: the sum in f32 is made apart, and rounded and added then
+  int64_t tm, tn, nm, nn;                    // tile, and how many of them each way
+  int64_t moves, sums, grain;
+  uint32_t nmove, nsum;
+  GemmLoop move[GEMM_LOOPS], sum[GEMM_LOOPS];// loops that move c, and those that add to it
+  Matmul *matmul[2][2][2];                   // oneDNN: of the last rows, of the last columns, when it adds
+} Product;
+
+struct Gemms {
+  OpenBlas openblas;
+  OneDnn *onednn;
+  Room *room;                                // by worker
+  Product *product;                          // by number in the plan
+  Str libraries;
+};
+
+// ---- tiles --------------------------------------------------------------------------------------------------------------
+static int64_t at_most(int64_t n, int64_t tile) { // n in pieces of at most `tile`, about equal, multiples of 16
+  int64_t pieces = (n + tile - 1) / tile;
+  return pieces ? MIN(((n + pieces - 1) / pieces + 15) / 16 * 16, tile) : 1;
+}
+
+static void choose_tiles(Product *p) {
+  const PlanGemm *g = &p->g;
+  int64_t tm = TILE_M, tn = TILE_N;
+  for (;;) {                                               // enough tiles to share, none too small to pay
+    int64_t m = MIN(tm, g->m), n = MIN(tn, g->n), tiles = ((g->m + tm - 1) / tm) * ((g->n + tn - 1) / tn) * p->moves;
+    if (tiles >= 8 || 2.0 * (double)m * (double)n * (double)g->k < 48e6 ||
+        (m <= TILE_LEAST && n <= TILE_LEAST))
+      break;
+    if (m >= n) tm = MAX(m / 2, TILE_LEAST);
+    else tn = MAX(n / 2, TILE_LEAST);
+  }
+  p->tm = at_most(g->m, tm), p->tn = at_most(g->n, tn);
+  p->nm = (g->m + p->tm - 1) / p->tm, p->nn = (g->n + p->tn - 1) / p->tn;
+  double flops = 2.0 * (double)p->tm * (double)p->tn * (double)g->k * (double)p->sums;
+  p->grain = flops < 1e6 ? (int64_t)(1e6 / flops) + 1 : 1;
+}
+
+// The i-th index of nested loops, the last the fastest, as element offsets.
+static void loop_at(const GemmLoop *l, uint32_t n, int64_t i, int64_t *a, int64_t *b, int64_t *c) {
+  while (n-- > 0) {
+    int64_t k = i % l[n].n;
+    i /= l[n].n, *a += k * l[n].a, *b += k * l[n].b, *c += k * l[n].c;
+  }
+}
+
+// How an operand of rows × cols with these strides is passed: plain rows, or rows of the transpose.
+typedef struct { int trans, ld; } Layout;
+static Layout layout_of(int64_t rows, int64_t cols, int64_t row, int64_t col) {
+  if (cols <= 1 || col == 1) return (Layout){PLAIN, (int)(rows > 1 ? MAX(row, 1) : MAX(cols, 1))};
+  return (Layout){TRANSPOSED, (int)MAX(col, 1)};
+}
+
+// ---- one tile -----------------------------------------------------------------------------------------------------------
+static bool is_wide(const PlanGemm *g) { return g->a == DT_f64 || (g->a == DT_f32 && g->b == DT_f32 && g->c == DT_f32); }
+
+// rows × cols of a matrix, as dense rows of f32
+static void widen(float *to, const char *from, DType t, int64_t rows, int64_t cols, int64_t row, int64_t col) {
+  for (int64_t i = 0; i < rows; i++, to += cols) {
+    if (t == DT_f32) {
+      const float *p = (const float *)(const void *)from + i * row;
+      for (int64_t j = 0; j < cols; j++) to[j] = p[j * col];
+    } else {
+      const uint16_t *p = (const uint16_t *)(const void *)from + i * row;
+      if (t == DT_bf16 && col == 1)
+        for (int64_t j = 0; j < cols; j++) to[j] = bf16_to_f32(p[j]);
+      else
+        for (int64_t j = 0; j < cols; j++)
+          to[j] = t == DT_bf16 ? bf16_to_f32(p[j * col]) : f16_to_f32(p[j * col]);
+    }
+  }
+}
+
+static void narrow_row(char *to, DType t, const float *from, int64_t n, bool accumulate) {
+  for (int64_t j = 0; j < n; j++) {
+    float *f = (float *)(void *)to + j;
+    uint16_t *h = (uint16_t *)(void *)to + j;
+    if (t == DT_f32) *f = accumulate ? *f + from[j] : from[j];
+    else if (t == DT_bf16) *h = f32_to_bf16(accumulate ? bf16_to_f32(*h) + from[j] : from[j]);
+    else *h = f32_to_f16(accumulate ? f16_to_f32(*h) + from[j] : from[j]);
+  }
+}
+
+typedef struct { const Product *p; char *c; const char *a, *b; } Call;
+
+// One tile of c at rows i…, columns j…; ao, bo, co: where the moving loops are
+static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co) {
+  const Product *p = call->p;
+  const OpenBlas *lib = &p->all->openblas;
+  const PlanGemm *g = &p->g;
+  Layout a = layout_of(g->m, g->k, g->am, g->ak), b = layout_of(g->k, g->n, g->bk, g->bn);
+  int ldc = (int)(g->m > 1 ? g->cm : MAX(g->n, 1));
+  for (int64_t s = 0; s < p->sums; s++) {
+    int64_t as = ao, bs = bo, none = 0;
+    loop_at(p->sum, p->nsum, s, &as, &bs, &none);
+    double beta = g->accumulate || s ? 1 : 0;
+    if (g->c == DT_f64)
+      lib->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, g->alpha,
+                     (const double *)(const void *)call->a + as, a.ld, (const double *)(const void *)call->b + bs,
+                     b.ld, beta, (double *)(void *)call->c + co, ldc);
+    else
+      lib->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, (float)g->alpha,
+                     (const float *)(const void *)call->a + as, a.ld, (const float *)(const void *)call->b + bs,
+                     b.ld, (float)beta, (float *)(void *)call->c + co, ldc);
+  }
+}
+
+static void tile_widened(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, const Room *r) {
+  const Product *p = call->p;
+  const OpenBlas *lib = &p->all->openblas;
+  const PlanGemm *g = &p->g;
+  float beta = 0;
+  memset(r->c, 0, (size_t)(m * n) * sizeof *r->c);
+  for (int64_t s = 0; s < p->sums; s++) {
+    int64_t as = ao, bs = bo, none = 0;
+    loop_at(p->sum, p->nsum, s, &as, &bs, &none);
+    for (int64_t k = 0; k < g->k; k += CHUNK_K, beta = 1) {
+      int64_t kc = MIN(CHUNK_K, g->k - k);
+      widen(r->a, call->a + (size_t)(as + k * g->ak) * dtype_bytes(g->a), g->a, m, kc, g->am, g->ak);
+      widen(r->b, call->b + (size_t)(bs + k * g->bk) * dtype_bytes(g->b), g->b, kc, n, g->bk, g->bn);
+      lib->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b,
+                     (int)n, beta, r->c, (int)n);
+    }
+  }
+  for (int64_t i = 0; i < m; i++)
+    narrow_row(call->c + (size_t)(co + i * g->cm) * dtype_bytes(g->c), g->c, r->c + i * n, n, g->accumulate);
+}
+
+static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, int worker) {
+  const Product *p = call->p;
+  const PlanGemm *g = &p->g;
+  char *c = call->c + (size_t)co * dtype_bytes(g->c);
+  float *sum = p->all->room[worker].c;
+  for (int64_t s = 0; s < p->sums; s++) {
+    int64_t as = ao, bs = bo, none = 0;
+    loop_at(p->sum, p->nsum, s, &as, &bs, &none);
+    const Matmul *matmul = p->matmul[m < p->tm][n < p->tn][s || (g->accumulate && !p->apart)];
+    onednn_run(matmul, worker, p->apart ? (void *)sum : c, call->a + (size_t)as * dtype_bytes(g->a), call->b + (size_t)bs * dtype_bytes(g->b));
+  }
+  for (int64_t i = 0; i < m && p->apart; i++) narrow_row(c + (size_t)(i * g->cm) * dtype_bytes(g->c), g->c, sum + i * p->tn, n, g->accumulate);
+}
+
+static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
+  const Call *call = with;
+  const Product *p = call->p;
+  const PlanGemm *g = &p->g;
+  for (int64_t t = lo; t < hi; t++) {
+    int64_t j = t % p->nn * p->tn, i = t / p->nn % p->nm * p->tm;
+    int64_t m = MIN(p->tm, g->m - i), n = MIN(p->tn, g->n - j), ao = i * g->am, bo = j * g->bn, co = i * g->cm + j;
+    loop_at(p->move, p->nmove, t / p->nn / p->nm, &ao, &bo, &co);
+    if (g->lib == LIB_onednn) tile_onednn(call, m, n, ao, bo, co, worker);
+    else if (is_wide(g)) tile_wide(call, m, n, ao, bo, co);
+    else tile_widened(call, m, n, ao, bo, co, &p->all->room[worker]);
+  }
+}
+
+// ---- preparing ----------------------------------------------------------------------------------------------------------
+static void turn(PlanGemm *g) { // the product of the transposes: c's columns become its rows
+  PlanGemm was = *g;
+  g->m = was.n, g->n = was.m, g->a = was.b, g->b = was.a;
+  g->am = was.bn, g->ak = was.bk, g->bk = was.ak, g->bn = was.am, g->cm = was.cn, g->cn = was.cm;
+  for (uint32_t i = 0; i < g->nloop; i++) g->loop[i].a = was.loop[i].b, g->loop[i].b = was.loop[i].a;
+}
+
+static void clear(const PlanGemm *g, char *c) {            // nothing is summed: c is 0
+  size_t width = dtype_bytes(g->c);
+  int64_t total = 1;
+  for (uint32_t i = 0; i < g->nloop; i++) total *= g->loop[i].c ? g->loop[i].n : 1;
+  for (int64_t t = 0; t < total; t++) {
+    int64_t at = 0, left = t;
+    for (uint32_t i = g->nloop; i-- > 0;)
+      if (g->loop[i].c) at += left % g->loop[i].n * g->loop[i].c, left /= g->loop[i].n;
+    for (int64_t i = 0; i < g->m; i++)
+      for (int64_t j = 0; j < g->n; j++) memset(c + (size_t)(at + i * g->cm + j * g->cn) * width, 0, width);
+  }
+}
+
+static Status prepare_onednn(OneDnn *lib, Product *p) {
+  const PlanGemm *g = &p->g;
+  p->apart = g->c == DT_bf16 && (p->sums > 1 || g->accumulate);
+  int64_t m[2] = {p->tm, g->m % p->tm}, n[2] = {p->tn, g->n % p->tn};
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++)
+      for (int add = 0; add < 2; add++) {
+        bool wanted = add ? p->sums > 1 || (g->accumulate && !p->apart) : !g->accumulate || p->apart;
+        if (!m[i] || !n[j] || !wanted) continue;
+        MatmulShape s = {g->a, g->b, p->apart ? DT_f32 : g->c, m[i], n[j], g->k, g->am, g->ak, g->bk, g->bn, p->apart ? p->tn : g->cm, g->alpha, add};
+        TRY(onednn_matmul(lib, &s, &p->matmul[i][j][add]));
+      }
+  return 0;
+}
+
+static Status prepare(Gemms *all, Product *p, const PlanGemm *g) {
+  p->all = all, p->g = *g, p->moves = p->sums = 1;
+  if (g->n > 1 && g->cn != 1) turn(&p->g), p->turned = true;
+  for (uint32_t i = 0; i < g->nloop; i++) {
+    const GemmLoop *l = &p->g.loop[i];
+    if (l->c || l->n == 1) p->move[p->nmove++] = *l, p->moves *= l->n;
+    else p->sum[p->nsum++] = *l, p->sums *= l->n;
+  }
+  if (!g->m || !g->n || !g->k || !p->moves || !p->sums) return 0;      // nothing is computed, or c is 0
+  choose_tiles(p);
+  return g->lib == LIB_onednn ? prepare_onednn(all->onednn, p) : (Status)0;
+}
+
+Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
+  Gemms *all = *out = NEW(a, Gemms);
+  bool used[LIB_COUNT] = {0}, narrow = false;
+  for (uint32_t i = 1; i < p->gemm.n; i++) {
+    const PlanGemm *g = &p->gemm.at[i];
+    used[g->lib] = true;
+    narrow |= !is_wide(g);
+  }
+  if (used[LIB_openblas]) TRY(openblas_open(a, threads, &all->openblas));
+  if (used[LIB_onednn]) TRY(onednn_open(a, threads, &all->onednn));
+  all->libraries = arena_printf(a, "%s%s%s", all->onednn ? onednn_name(all->onednn) : "", all->onednn && all->openblas.name ? ", " : "",
+                                all->openblas.name ? all->openblas.name : "");
+  all->room = NEW_N(a, Room, threads);
+  for (int i = 0; i < threads && narrow; i++)
+    all->room[i] = (Room){NEW_N(a, float, TILE_M * CHUNK_K), NEW_N(a, float, CHUNK_K * TILE_N), NEW_N(a, float, TILE_M * TILE_N)};
+  all->product = NEW_N(a, Product, p->gemm.n);
+  for (uint32_t i = 1; i < p->gemm.n; i++) TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
+  return 0;
+}
+
+void gemm_close(Gemms *g) {
+  if (g) onednn_close(g->onednn);
+}
+
+Str gemm_libraries(const Gemms *g) { return g->libraries; }
+
+void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const void *b) {
+  const Product *p = &all->product[gemm];
+  const PlanGemm *g = &p->g;
+  if (!g->m || !g->n || !p->moves) return;
+  if (!g->k || !p->sums) {
+    if (!g->accumulate) clear(g, c);
+    return;
+  }
+  Call call = {p, c, p->turned ? b : a, p->turned ? a : b};
+  work_run(w, product_task, &call, p->nm * p->nn * p->moves, p->grain);
+}
+
+PlanLib gemm_choose(const PlanGemm *g) {
+  static int has[DT_COUNT];                  // 0: not asked yet
+  bool both = g->a == g->b && (g->c == g->a || g->c == DT_f32);
+  if (!both || (g->a != DT_f32 && g->a != DT_bf16)) return LIB_openblas;
+  if (!has[g->a]) has[g->a] = onednn_has(g->a) ? 1 : -1;
+  return has[g->a] > 0 ? LIB_onednn : LIB_openblas;
+}
