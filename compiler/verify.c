@@ -173,7 +173,7 @@ typedef struct {
   const char *after;
   Arena *temp;
   uint8_t *type_ok;                                     // of each type: 0 not looked at, 1 right, 2 not
-  uint32_t *written;                                    // of each variable: the last function that writes it
+  uint32_t *written;                                    // of each variable: twice the last function that writes it, odd: it accumulates
   uint8_t *height;                                      // of each function: 1 + the most bodies below it; 0 not looked at
   bool ok;
 } Verify;
@@ -303,8 +303,8 @@ static void verify_nodes(Verify *v, const Fn *f, FnId fn) {
     else if (!n->loc.line) wrong_node(v, f, id, "it has no line");
     else if (!n->why || !*n->why) wrong_node(v, f, id, "it has no reason");
     else if (!n->path) wrong_node(v, f, id, "it has no path, not even an empty one");
-    else if (var && v->written[var] == fn) wrong_node(v, f, id, "the variable is written twice");
-    else if (var) v->written[var] = fn;
+    else if (var && v->written[var] >> 1 == fn && !(v->written[var] & 1 && n->op == OP_accumulate)) wrong_node(v, f, id, "the variable is written twice");
+    else if (var) v->written[var] = 2 * fn + (n->op == OP_accumulate);
   }
 }
 

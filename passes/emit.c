@@ -265,14 +265,15 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
     in[i] = value_place(e, w, base[i]);
     in[i].at += off[i] * (int64_t)dtype_bytes(val_type(f, base[i])->dtype);
   }
-  if (g->accumulate) at.when = WHEN_first;
+  if (g->accumulate && !g->more) at.when = WHEN_first;
+  gemm.accumulate = g->more;
   gemm.lib = gemm_choose(&gemm);
   if (!gemm.m) {                                                       // a sum over nothing
-    if (type_bytes(e->m, out)) ins_zero(at, to, type_bytes(e->m, out));
+    if (type_bytes(e->m, out) && !g->more) ins_zero(at, to, type_bytes(e->m, out));
     return;
   }
   ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
-  if (!g->accumulate) return;
+  if (!g->accumulate || g->more) return;
   at.when = WHEN_later, gemm.accumulate = true;
   ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
 }

@@ -25,6 +25,7 @@ typedef struct {
   uint16_t *loads, *ops, *depth;             // by value, to compute it from what is stored
   uint32_t *uses;
   bool apart;
+  bool *begun;                               // by variable: a step accumulates in it already
   Map recent;                                // loops and a shared operand -> 1 + youngest group
 } Fuse;
 
@@ -271,6 +272,8 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
       if (made_by(u, reads->at[k]) == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
+  if (root.accumulate && (root.more = u->begun[root.var])) into = 0; // behind the step that begins the sum: its own
+  if (root.accumulate) u->begun[root.var] = true;
   if (into) {
     Group *wide = &u->g->group.at[into - 1];
     wide->nread += g.nread, wide->nsmall += g.nsmall, wide->scan |= g.scan;
@@ -336,6 +339,7 @@ static void place_value(Fuse *u, NodeId id, ValId v, NodeId to, const bool *read
   place_product(u, id);
   Group *last = &u->g->group.at[u->g->group.n - 1];
   last->var = var, last->accumulate = accumulate;
+  if (accumulate) last->more = u->begun[var], u->begun[var] = true;
 }
 
 static Stored stored_as(const Fuse *u, ValId v) {
@@ -365,6 +369,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
     }
   for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++, g->returned[f->ret.at[i]] = true;
   bool *read = NEW_N(a, bool, m->var.n);     // by variable
+  u->begun = NEW_N(a, bool, m->var.n);
   for (NodeId i = 1; i < f->node.n; i++)
     if (fn_node(f, i)->op == OP_read) read[fn_node(f, i)->attr.var] = true;
   Reads reads = {0};

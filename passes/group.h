@@ -48,6 +48,7 @@ typedef struct {                             // something a kernel computes and 
   ValId v;
   VarId var;                                 // written there instead of to v's own place; 0: none
   bool  accumulate;
+  bool  more;                                // accumulate: an earlier step has begun the sum, also in the first microbatch
   NodeId node;                               // what asked for it
 } Root;
 
@@ -60,7 +61,7 @@ typedef struct {
   DimId p[MAX_DIMS], r[MAX_DIMS];            // parallel and reduced dims; of a map all are parallel
   uint8_t scan;                              // it sums up along a row: 1 from the start, 2 from the end; not both
   uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
-  VarId var; bool accumulate;                // products: written to this variable instead of to its own place
+  VarId var; bool accumulate, more;          // products: as of a root
 } Group;
 
 typedef struct {
@@ -86,7 +87,7 @@ void memory_plan(Groups *g);
 typedef struct { ValId v; VarId var; DType t; Str random; } Operand;
 // first: the variant for a step's first microbatch, where accumulating stores are plain ones.
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
-bool    group_accumulates(const Group *g);
+bool    group_accumulates(const Group *g);                            // its first variant differs
 uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
 // x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in
 // memory, at[]: offsets in them, in elements. False: no such call can address them.

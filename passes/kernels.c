@@ -35,8 +35,8 @@ uint32_t path_hash(Str path) { return (uint32_t)hash_bytes(path, strlen(path), 0
 
 bool group_accumulates(const Group *g) {
   for (uint32_t i = 0; i < g->root.n; i++)
-    if (g->root.at[i].accumulate) return true;
-  return g->accumulate;
+    if (g->root.at[i].accumulate && !g->root.at[i].more) return true;
+  return g->accumulate && !g->more;
 }
 
 // ---- places -----------------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ static void store(Gen *c, const Root *r) {
   if (r->var) t = &c->m->type.at[c->m->var.at[r->var].type];
   if (t->ndim) at = address(c, t, &c->all);
   uint32_t b = buffer(c, r->var ? (Operand){.var = r->var} : (Operand){.v = r->v}, t->dtype, type_count(c->m, t));
-  if (r->accumulate && !c->first) kernel_accumulate(c->k, b, at, x);
+  if (r->accumulate && (r->more || !c->first)) kernel_accumulate(c->k, b, at, x);
   else kernel_store(c->k, b, at, x);
 }
 

@@ -67,18 +67,54 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
   return ir_add_typed(b, OP_dot, in, 2, n->attr, &type, 1, 0);
 }
 
-typedef bool Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out); // false: copy the node as it is
+// false: copy the node as it is. now: by value of f, what it is in the function that is made
+typedef bool Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out);
 
-static bool rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out) {
+static bool rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
+  (void)now;
   Tile tile;
   if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE) || tile_of(f, n, &tile)) return false;
   inline_body(b, f, n, in, inline_always, out);
   return true;
 }
-static bool rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in, ValId *out) {
+static bool rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
+  (void)now;
   const Node *node = fn_node(f, n);
   if (node->op != OP_dot) return false;
   *out = product(b, node, val_type(f, node->out), in[0], in[1]);
+  return true;
+}
+
+// The terms of a sum that nobody else uses and that is of their type; false: more than fit
+enum { TERMS = 8 };
+static bool terms_of(const Fn *f, const uint32_t *uses, ValId v, ValId *term, uint32_t *n) {
+  const Node *d = f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0;
+  if (!d || d->op != OP_add || uses[v] > 1 || f->val.at[node_in(f, d)[0]].type != f->val.at[v].type || f->val.at[node_in(f, d)[1]].type != f->val.at[v].type)
+    return *n < TERMS && (term[(*n)++] = v, true);
+  return terms_of(f, uses, node_in(f, d)[0], term, n) && terms_of(f, uses, node_in(f, d)[1], term, n);
+}
+
+// A gradient that is the sum of what several products and scatters make (a tied embedding's) is added up where it is kept, a
+// term at a time, and never made whole.
+static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
+  const Node *node = fn_node(f, n);
+  (void)in, (void)out;
+  if (node->op != OP_accumulate || !f->val.at[node_in(f, node)[0]].def || fn_node(f, f->val.at[node_in(f, node)[0]].def)->op != OP_add) return false;
+  Arena *a = arena_create();
+  uint32_t *uses = NEW_N(a, uint32_t, f->val.n), count = 0, made = 0;
+  ValId term[TERMS];
+  for (NodeId i = 1; i < f->node.n; i++)
+    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) uses[node_in(f, fn_node(f, i))[k]]++;
+  for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++;
+  bool apart = terms_of(f, uses, node_in(f, node)[0], term, &count) && count > 1;
+  for (uint32_t i = 0; i < count; i++) {
+    const Node *d = f->val.at[term[i]].def ? fn_node(f, f->val.at[term[i]].def) : 0;
+    made += d && (d->op == OP_dot || d->op == OP_scatter) && uses[term[i]] == 1;
+  }
+  arena_destroy(a);
+  if (!apart || !made) return false;
+  b->why = "select: added up where it is kept, term by term";
+  for (uint32_t i = 0; i < count; i++) ir_add(b, OP_accumulate, &now[term[i]], 1, node->attr);
   return true;
 }
 
@@ -93,7 +129,7 @@ static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
     for (uint32_t k = 0; k < n->nin; k++) in[k] = now[node_in(f, n)[k]];
     Build b = build_like(s, f, i);
     b.fwd = n->fwd ? node_now[n->fwd] : 0;
-    if (!rewrite(&b, f, i, in, now + n->out)) {
+    if (!rewrite(&b, f, i, in, now, now + n->out)) {
       ValId v = ir_copy(&b, f, i, in);
       for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
     }
@@ -108,6 +144,7 @@ bool pass_select(Module *m) {
     if (m->fn.at[i]->is_body) continue;
     rewrite_fn(m, m->fn.at[i], rewrite_composite);
     rewrite_fn(m, m->fn.at[i], rewrite_product);
+    rewrite_fn(m, m->fn.at[i], rewrite_sum);
   }
   return true;
 }
