@@ -9,7 +9,7 @@
 
 enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: their queries are dealt to more units
 
-typedef struct { const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
+typedef struct { const Groups *g; const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
 
 static double number(const Attr *at, const char *name, double otherwise) {
   for (uint32_t i = 0; i < at->nargs; i++)
@@ -39,7 +39,8 @@ static bool operand(Make *c, int o, ValId v, bool written) {
   int64_t stride[MAX_DIMS];
   if (!whole(t) || !format(c, o, t->dtype)) return false;
   *arg = (TileArg){.t = t->dtype, .written = written};
-  locate(c->f, v, !written, &arg->base, &arg->at, stride);
+  if (written) made_at(c->g, c->f, v, &arg->base, &arg->at, stride);
+  else locate(c->f, v, true, &arg->base, &arg->at, stride);
   arg->count = type_count(c->m, val_type(c->f, arg->base)) - arg->at;
   for (int i = 0; i < t->ndim; i++) {
     int64_t *to = t->dim[i] == c->s ? &a->along_s[o] : t->dim[i] == c->k ? &a->along_t[o] : t->dim[i] == c->d ? &a->along_d[o] : 0;
@@ -129,7 +130,7 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
   a->work = (int32_t)t->narg;
 }
 
-bool tile_of(const Fn *f, NodeId id, Tile *t) {
+bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   const Node *n = fn_node(f, id);
   const Attr *at = &n->attr;
   const ValId *in = node_in(f, n);
@@ -138,7 +139,7 @@ bool tile_of(const Fn *f, NodeId id, Tile *t) {
   uint32_t given = t->backward ? 6 : 3;
   const Type *q = val_type(f, in[0]), *k = val_type(f, in[1]), *v = val_type(f, in[2]);
   const Module *m = f->module;
-  Make c = {.f = f, .m = m, .t = t, .s = at->dims[0], .k = at->dims[1], .d = at->dims[2]};
+  Make c = {.g = g, .f = f, .m = m, .t = t, .s = at->dims[0], .k = at->dims[1], .d = at->dims[2]};
   bool more = false;
   const Node *draw = only_draw(m->fn.at[n->body], &more);
   uint32_t masks = n->nin - given - (draw ? 2 : 0);                    // one or none

@@ -259,8 +259,12 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
   PlanGemm gemm;
   ValId base[2];
   int64_t off[2];
-  product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, out, &gemm, base, off);
-  PlanArg in[2], to = g->var ? var_place(e, g->var) : value_place(e, w, n->out);
+  ValId made = n->out;
+  int64_t made_off = 0, stride[MAX_DIMS];
+  if (!g->var) made_at(w->g, f, n->out, &made, &made_off, stride);
+  product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, out, g->var ? 0 : stride, &gemm, base, off);
+  PlanArg in[2], to = g->var ? var_place(e, g->var) : value_place(e, w, made);
+  to.at += made_off * (int64_t)dtype_bytes(out->dtype);
   for (int i = 0; i < 2; i++) {
     in[i] = value_place(e, w, base[i]);
     in[i].at += off[i] * (int64_t)dtype_bytes(val_type(f, base[i])->dtype);
@@ -299,7 +303,7 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
 static void emit_tile(Emit *e, Where *w, const Group *g, PlanAt at) {
   Tile tile;
   PlanArg arg[ATTN_OPERANDS + 2];
-  tile_of(w->g->f, g->node, &tile);
+  tile_of(w->g, w->g->f, g->node, &tile);
   if (e->bake) tile_bake(&tile);
   uint32_t id = emit_tile_kernel(e, &tile), n = 0;
   for (; n < tile.narg; n++) {

@@ -52,7 +52,7 @@ static void required(Fuse *u) {
     const Node *n = fn_node(f, i);
     if (is_tile(n->op)) {
       Tile tile;
-      if (!tile_of(f, i, &tile)) bug("fuse: the attention at line %u has no kernel", n->loc.line);
+      if (!tile_of(0, f, i, &tile)) bug("fuse: the attention at line %u has no kernel", n->loc.line);
       for (uint32_t k = 0; k < tile.narg; k++) if (!tile.arg[k].random) u->stored[tile.arg[k].base] = WHY_operand;
       for (uint32_t k = 0; k < n->nout; k++) u->stored[n->out + k] = WHY_made;
     }
@@ -61,7 +61,7 @@ static void required(Fuse *u) {
       PlanGemm gemm;
       ValId base[2];
       int64_t at[2];
-      if (!product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), &gemm, base, at))
+      if (!product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), 0, &gemm, base, at))
         bug("fuse: the product at line %u cannot be addressed", n->loc.line);
       for (int k = 0; k < 2; k++) u->stored[base[k]] = WHY_operand;
     }
@@ -306,7 +306,7 @@ static void place_product(Fuse *u, NodeId id) {
   PlanGemm gemm;
   ValId base[2];
   int64_t at[2];
-  product_of(u->f, node_in(u->f, n)[0], node_in(u->f, n)[1], n->attr.dims, n->attr.ndims, val_type(u->f, n->out), &gemm, base, at);
+  product_of(u->f, node_in(u->f, n)[0], node_in(u->f, n)[1], n->attr.dims, n->attr.ndims, val_type(u->f, n->out), 0, &gemm, base, at);
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .node = id});
   u->g->group_of[n->out] = u->g->group.n;
   for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
@@ -315,7 +315,7 @@ static void place_product(Fuse *u, NodeId id) {
 static void place_tile(Fuse *u, NodeId id) {
   const Node *n = fn_node(u->f, id);
   Tile tile;
-  tile_of(u->f, id, &tile);
+  tile_of(0, u->f, id, &tile);
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .tile = true, .node = id});
   for (uint32_t k = 0; k < n->nout; k++) u->g->group_of[n->out + k] = u->g->group.n;
   for (uint32_t k = 0; k < tile.narg; k++)
@@ -342,9 +342,18 @@ static void place_value(Fuse *u, NodeId id, ValId v, NodeId to, const bool *read
   if (accumulate) last->more = u->begun[var], u->begun[var] = true;
 }
 
+// A value whose parts have all been made, each in its place
+static void place_whole(Fuse *u, ValId host) {
+  Groups *g = u->g;
+  g->born[host] = UINT32_MAX;
+  for (ValId v = 1; v < host; v++)
+    if (g->within[v].in == host) g->born[host] = MIN(g->born[host], g->group_of[v]), g->group_of[host] = MAX(g->group_of[host], g->group_of[v]);
+}
+
 static Stored stored_as(const Fuse *u, ValId v) {
   const Node *n = def(u, v);
   if (!n) return STORED_arg;
+  if (u->g->within[v].in) return STORED_within;
   if (n->op == OP_read) return u->m->var.at[n->attr.var].kind == VAR_scalar ? STORED_slot : STORED_var;
   return val_type(u->f, v)->ndim ? STORED_temp : STORED_small;
 }
@@ -354,7 +363,8 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a, .apart = apart}, *u = &fuse_state;
   uint32_t n = f->val.n;
   *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n), .returned = NEW_N(a, bool, n),
-                .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n)};
+                .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n), .born = NEW_N(a, uint32_t, n), .within = NEW_N(a, Within, n),
+                .made_of_parts = NEW_N(a, bool, n)};
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
   u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n), u->depth = NEW_N(a, uint16_t, n);
   map_init(&u->recent, a);
@@ -368,6 +378,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
       if (is_sink(fn_node(f, i)->op)) sink[v] = i;
     }
   for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++, g->returned[f->ret.at[i]] = true;
+  if (!apart) find_within(g, u->uses);
   bool *read = NEW_N(a, bool, m->var.n);     // by variable
   u->begun = NEW_N(a, bool, m->var.n);
   for (NodeId i = 1; i < f->node.n; i++)
@@ -386,9 +397,13 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
       if (is_tile(node->op) && !late) place_tile(u, i);
       for (uint32_t k = 0; k < node->nout && !late && !is_tile(node->op); k++) {
         ValId v = node->out + k;
-        if (u->stored[v] && node->op != OP_read) place_value(u, i, v, u->uses[v] == 1 ? sink[v] : 0, read, &w);
+        if (g->made_of_parts[v]) place_whole(u, v);
+        else if (u->stored[v] && node->op != OP_read) place_value(u, i, v, u->uses[v] == 1 ? sink[v] : 0, read, &w);
       }
     }
-  for (ValId v = 1; v < n; v++) g->stored[v] = u->stored[v] ? (uint8_t)stored_as(u, v) : STORED_no;
+  for (ValId v = 1; v < n; v++) {
+    if (!g->born[v]) g->born[v] = g->group_of[v];
+    g->stored[v] = u->stored[v] ? (uint8_t)stored_as(u, v) : STORED_no;
+  }
   return g;
 }

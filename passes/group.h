@@ -42,7 +42,9 @@ typedef enum {
 #undef X
 } StoredWhy;
 
-typedef enum { STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot } Stored; // small: no dims; slot: of the scalar block
+typedef enum { STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot, STORED_within } Stored; // small: no dims; slot: of the
+                                             // scalar block; within: a part of another value
+typedef struct { ValId in; int64_t at, stride[MAX_DIMS]; } Within;     // in 0: its own place; elements from the start of `in`, and along v's dims
 
 typedef struct {                             // something a kernel computes and keeps
   ValId v;
@@ -73,6 +75,9 @@ typedef struct {
   bool     *returned;                        // by value: it lies where the function's result is kept
   bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
   uint32_t *last;                            // by value: 1 + last group that reads it from memory
+  uint32_t *born;                            // by value: group_of, but of a value made of parts the first part's
+  Within   *within;                          // by value
+  bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
   int64_t  *at;                              // by value: byte offset in its block (temps), index (small); made by memory_plan
   VEC(Group) group;
   int64_t temp_bytes, small_count;
@@ -80,6 +85,7 @@ typedef struct {
 } Groups;
 
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);     // apart: every value in memory and every op its own kernel
+void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
 void memory_plan(Groups *g);
 // What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
 // of all values without dims, 8 bytes each, seen as an array of t.
@@ -89,10 +95,12 @@ typedef struct { ValId v; VarId var; DType t; Str random; } Operand;
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
 bool    group_accumulates(const Group *g);                            // its first variant differs
 uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
-// x · y over dims as one library product into a result of type `out` in its storage order; base[]: the values that lie in
+// x · y over dims as one library product into a result of type `out`, its dims stride[i] apart (0: in its storage order); base[]: the values that lie in
 // memory, at[]: offsets in them, in elements. False: no such call can address them.
 // Strides of v's dims (stride[i] beside its type) in the value that lies in memory: v itself, or what it is a view of.
 void    locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
+// Where the op that makes v puts it: its own place, or (g given) its place within another value.
+void    made_at(const Groups *g, const Fn *f, ValId v, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
 
 // An attention or its gradient as a kernel. False: the op is no such, or there is no kernel for these operands.
 typedef struct { ValId base; int64_t at, count; DType t; bool written; Str random; } TileArg; // of a value that lies in memory, from
@@ -103,14 +111,14 @@ typedef struct {
   DType work;                                // the kernel's W
   uint32_t narg; TileArg arg[ATTN_OPERANDS + 1];
 } Tile;
-bool    tile_of(const Fn *f, NodeId n, Tile *t);
+bool    tile_of(const Groups *g, const Fn *f, NodeId n, Tile *t);      // g: where results lie, see made_at
 void    tile_bake(Tile *t);                  // makes the hash a number of the kernel
 Launch  tile_launch(const Tile *t);
 KernelCost tile_cost(const Module *m, const Tile *t);
 uint64_t tile_hash(const Tile *t);
 void    tile_text(Text *out, const Tile *t, const char *symbol);       // behind kernel_attention.h's text for t->work
 
-bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]);
+bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]);
 void    steps_print(Text *t, const Groups *g);                         // the steps, what each reads and makes, and why that is stored
 uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits
 #endif

@@ -19,7 +19,7 @@ void memory_plan(Groups *g) {
   VEC(Birth) birth = {0};
   for (ValId v = 1; v < f->val.n; v++) {
     if (g->stored[v] == STORED_small && !g->moved[v] && !g->returned[v]) g->at[v] = g->small_count++;
-    if (g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v]) vec_push(g->arena, &birth, (Birth){g->group_of[v], v});
+    if (g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v]) vec_push(g->arena, &birth, (Birth){g->born[v], v});
   }
   int64_t block = (g->small_count * 8 + 63) & ~(int64_t)63;            // the values without dims come first, for good
   g->temp_bytes = block;

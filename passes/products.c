@@ -68,13 +68,13 @@ static bool matrix(int64_t s, int64_t ns, int64_t t, int64_t nt) {
 }
 
 // through: bit 0: x is looked at through its views, bit 1: y; else the view itself is made in memory
-static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, unsigned through, PlanGemm *g, ValId base[2], int64_t at[2]) {
+static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, unsigned through, PlanGemm *g, ValId base[2], int64_t at[2]) {
   const Module *m = f->module;
   const Type *tx = val_type(f, x), *ty = val_type(f, y);
   int64_t sx[MAX_DIMS], sy[MAX_DIMS], sc[MAX_DIMS], walk = 1;
   Walks kind[DIM_KINDS] = {0};
   locate(f, x, through & 1, &base[0], &at[0], sx), locate(f, y, through & 2, &base[1], &at[1], sy);
-  for (int i = out->ndim; i--;) sc[i] = walk, walk *= type_local(m, out, (uint32_t)i);
+  for (int i = out->ndim; i--; walk *= type_local(m, out, (uint32_t)i)) sc[i] = stride ? stride[i] : walk;
   for (uint32_t i = 0; i < ndims; i++) {
     int px = type_pos(tx, dims[i]), py = type_pos(ty, dims[i]);
     Walks *k = &kind[DIM_k];
@@ -117,9 +117,9 @@ static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_
   return true;
 }
 
-bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]) {
+bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]) {
   static const unsigned through[] = {3, 2, 1, 0};
   for (size_t i = 0; i < COUNT(through); i++)
-    if (product_as(f, x, y, dims, ndims, out, through[i], g, base, at)) return true;
+    if (product_as(f, x, y, dims, ndims, out, stride, through[i], g, base, at)) return true;
   return false;
 }

@@ -50,17 +50,17 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
   PlanGemm g;
   ValId base[2], in[2] = {x, y};
   int64_t at[2];
-  if (!product_of(b->fn, x, y, n->attr.dims, n->attr.ndims, &out, &g, base, at)) {
+  if (!product_of(b->fn, x, y, n->attr.dims, n->attr.ndims, &out, 0, &g, base, at)) {
     in[0] = reordered(b, x, &ty, n->attr.dims, n->attr.ndims);
     in[1] = reordered(b, y, &tx, n->attr.dims, n->attr.ndims);
-    if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at)) {
+    if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, 0, &g, base, at)) {
       uint32_t k = 0;
       for (int pass = 0; pass < 3; pass++)                             // the result: shared dims, x's, y's
         for (int i = 0; i < given->ndim; i++) {
           bool inx = type_pos(&tx, given->dim[i]) >= 0, iny = type_pos(&ty, given->dim[i]) >= 0;
           if ((inx && iny ? 0 : inx ? 1 : 2) == pass) out.dim[k] = given->dim[i], out.split[k++] = given->split[i];
         }
-      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at)) bug("select: a product at line %u cannot be addressed", n->loc.line);
+      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, 0, &g, base, at)) bug("select: a product at line %u cannot be addressed", n->loc.line);
     }
   }
   TypeId type = type_intern(m, out);
@@ -73,7 +73,7 @@ typedef bool Rewrite(Build *b, const Fn *f, NodeId n, const ValId *in, const Val
 static bool rewrite_composite(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
   (void)now;
   Tile tile;
-  if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE) || tile_of(f, n, &tile)) return false;
+  if (!op_has(fn_node(f, n)->op, OPF_COMPOSITE) || tile_of(0, f, n, &tile)) return false;
   inline_body(b, f, n, in, inline_always, out);
   return true;
 }

@@ -6,7 +6,9 @@
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512 };
 typedef struct { float *a, *b, *c; } Room;   // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
@@ -221,6 +223,21 @@ static Status prepare(Gemms *all, Product *p, const PlanGemm *g) {
   return g->lib == LIB_onednn ? prepare_onednn(all->onednn, p) : (Status)0;
 }
 
+// The libraries do not cope with a system that refuses memory. What they and the threads' stacks and heaps map is tried first.
+static Status has_room(Arena *a, int threads, bool openblas) {
+  const size_t each = (size_t)(openblas ? 192 : 80) << 20;
+  void **at = NEW_N(a, void *, threads + 1);
+  int n = 0, e = 0;
+  for (; n <= threads && !e; n += !e) {
+    at[n] = mmap(0, each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at[n] == MAP_FAILED) e = errno;
+  }
+  for (int i = 0; i < n; i++) munmap(at[i], each);
+  if (!e) return 0;
+  return fail(EXIT_UNAVAILABLE, "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s", threads,
+              threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e));
+}
+
 Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   Gemms *all = *out = NEW(a, Gemms);
   bool used[LIB_COUNT] = {0}, narrow = false;
@@ -229,7 +246,8 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
     used[g->lib] = true;
     narrow |= !is_wide(g);
   }
-  if (used[LIB_openblas]) TRY(openblas_open(a, threads, &all->openblas));
+  if (used[LIB_openblas]) TRY(openblas_open(a, &all->openblas));
+  if (used[LIB_openblas] || used[LIB_onednn]) TRY(has_room(a, threads, used[LIB_openblas]));
   if (used[LIB_onednn]) TRY(onednn_open(a, threads, &all->onednn));
   all->libraries = arena_printf(a, "%s%s%s", all->onednn ? onednn_name(all->onednn) : "", all->onednn && all->openblas.name ? ", " : "",
                                 all->openblas.name ? all->openblas.name : "");

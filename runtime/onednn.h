@@ -16,6 +16,7 @@ typedef struct {
 
 bool   onednn_has(DType t);                                       // it can be loaded, and takes operands of this format on this CPU
 // $MTRUN_ONEDNN, else libdnnl.so.2; it starts no threads of its own. threads: that call it at once.
+// It ends the process when the system refuses it memory: some 100 MiB, and a little for each thread and product.
 Status onednn_open(Arena *a, int threads, OneDnn **o);
 void   onednn_close(OneDnn *o);                                   // 0 is allowed
 Str    onednn_name(const OneDnn *o);                              // "oneDNN 2.6.3 avx512_core_bf16"

@@ -14,6 +14,7 @@ typedef struct {
   Str name;                                  // "OpenBLAS 0.3.21 Zen"
 } OpenBlas;
 
-// $MTRUN_OPENBLAS, else libopenblas.so.0; it starts no threads of its own. threads: that will call it at once.
-Status openblas_open(Arena *a, int threads, OpenBlas *b);
+// $MTRUN_OPENBLAS, else libopenblas.so.0; it starts no threads of its own. It maps 128 MiB for each thread that calls it, and
+// tries for ever when the system refuses.
+Status openblas_open(Arena *a, OpenBlas *b);
 #endif
