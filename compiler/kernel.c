@@ -93,6 +93,22 @@ static Buffer *buffer_at(Kernel *k, uint32_t buf) {
   return &k->buf[buf];
 }
 
+static bool is_access(const Ins *x, uint32_t buf) {
+  return (x->op == KI_load || x->op == KI_store || x->op == KI_accumulate) && x->buf == buf;
+}
+
+int64_t kernel_rebase(Kernel *k, uint32_t buf) {
+  int64_t least = INT64_MAX;
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (is_access(&k->ins.at[v], buf)) least = MIN(least, k->ins.at[v].at.base);
+  if (k->finished) bug("kernel: a finished kernel stays as it is");
+  if (least <= 0 || least == INT64_MAX || least > k->buf[buf].count) return 0;
+  for (uint32_t v = 1; v < k->ins.n; v++)
+    if (is_access(&k->ins.at[v], buf)) k->ins.at[v].at.base -= least;
+  k->buf[buf].count -= least;
+  return least;
+}
+
 uint32_t kernel_load(Kernel *k, uint32_t buf, Access at) {
   Buffer *b = buffer_at(k, buf);
   b->read = true;

@@ -99,6 +99,9 @@ typedef struct {
 Kernel  *kernel_begin(Arena *a, LoopClass class);                 // LOOP_auto: kernel_finish chooses
 uint32_t kernel_range(Kernel *k, int64_t n, int64_t valid, bool reduced);      // the slowest first; returns its number
 uint32_t kernel_buffer(Kernel *k, DType t, int64_t count);        // the next argument; returns its number
+// Makes the least base of the buffer's accesses 0, so that kernels that differ in it only are equal; returns it. The caller passes
+// an address as many elements on, where it owns as many fewer.
+int64_t  kernel_rebase(Kernel *k, uint32_t buf);
 uint32_t kernel_load(Kernel *k, uint32_t buf, Access at);
 void     kernel_store(Kernel *k, uint32_t buf, Access at, uint32_t v);        // v: the buffer's value dtype (value_dtype)
 void     kernel_accumulate(Kernel *k, uint32_t buf, Access at, uint32_t v);   // old + v, in the value's dtype, rounded once

@@ -216,7 +216,7 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
   const char *to = s->output ? s->output : arena_printf(a, "%s.plan", name);
   if (same_file(path, to))
     return fail(EXIT_USAGE, "%s is the model's own file; give the plan another name with -o", to);
-  TRY(build(a, path, s, PASS_select, &program));
+  TRY(build(a, path, s, PASS_last, &program));
   Module *m = program->module;
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1)
@@ -245,8 +245,8 @@ static Status run_dump(Arena *a, const char *path, const Settings *s) {
   Program *p;
   Pass upto;
   Text t;
-  TRY(after_pass(s->after, s->steps ? PASS_select : PASS_none, &upto));
-  if (s->steps && upto != PASS_select) return fail(EXIT_USAGE, "--steps are those after the last pass");
+  TRY(after_pass(s->after, s->steps ? PASS_last : PASS_none, &upto));
+  if (s->steps && upto != PASS_last) return fail(EXIT_USAGE, "--steps are those after the last pass");
   if (!s->dot && (s->unfold || s->layer >= 0)) return fail(EXIT_USAGE, "--unfold and --layer go with --dot");
   if (s->steps + s->params + s->dot > 1) return fail(EXIT_USAGE, "one of --steps, --params and --dot");
   TRY(build(a, path, s, upto, &p));

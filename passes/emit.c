@@ -295,6 +295,7 @@ static void emit_loops(Emit *e, Where *w, uint32_t group, bool first, PlanAt at)
   for (; n < k->nbuf; n++) {
     const Operand *o = &operand[n];
     arg[n] = o->random ? random_place(e, o->random) : o->var ? var_place(e, o->var) : value_place(e, w, o->v);
+    arg[n].at += o->at * (int64_t)dtype_bytes(k->buf[n].dtype);
   }
   if (e->p->kernel.at[id].work) arg[n++] = (PlanArg){e->work, 0};
   ins_kernel(at, id, arg, n);

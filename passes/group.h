@@ -90,7 +90,8 @@ void memory_plan(Groups *g);
 // What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
 // of all values without dims, 8 bytes each, seen as an array of t.
 // random: the hash of this op's path, in a slot of the scalar block, so that the layers share a kernel.
-typedef struct { ValId v; VarId var; DType t; Str random; } Operand;
+// at: the buffer begins that many elements behind the start of the value.
+typedef struct { ValId v; VarId var; DType t; Str random; int64_t at; } Operand;
 // first: the variant for a step's first microbatch, where accumulating stores are plain ones.
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
 bool    group_accumulates(const Group *g);                            // its first variant differs

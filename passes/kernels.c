@@ -362,5 +362,6 @@ Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand
     if (!c->cut.n) break;
     cuts[ncuts++] = c->cut;
   }
+  for (uint32_t i = 0; i < c->k->nbuf; i++) operand[i].at = kernel_rebase(c->k, i);
   return c->k;
 }

@@ -9,7 +9,8 @@ typedef enum {
 #define PASS(name, need, then, doc) PASS_##name,
 #include "passes/passes.def"
 #undef PASS
-  PASS_COUNT
+  PASS_COUNT,
+  PASS_last = PASS_COUNT - 1
 } Pass;
 
 #define PASS(name, need, then, doc) bool pass_##name(Module *m);
