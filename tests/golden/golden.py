@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares runs with recorded ones of PyTorch in float64 (README.md says what the files hold).
 
-usage: golden.py CASE RUNNER f64|f32|bf16|meshes MTC [MTRUN]"""
+usage: golden.py CASE RUNNER f64|f32|bf16|chunks|meshes MTC [MTRUN]"""
 import json, os, sys, tempfile
 from train import ROOT, Run, compared, differences, load, precision, report, tools_of
 
@@ -67,8 +67,15 @@ def on_one_rank():
     yield WHAT, lambda: differences(run(WHAT, SIZES["batch"]), Recorded(), kind)
 
 
+def in_chunks():
+    """the head and the loss a few tokens at a time"""
+    for tokens in 1, 4, 16:
+        yield "chunks of %d" % tokens, lambda: differences(run("f64", SIZES["batch"], "--set", "train.chunk=%d" % tokens), Recorded(), "f64")
+
+
+WAYS = {"meshes": on_meshes, "chunks": in_chunks}
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    failed = compared("%s %s" % (RUNNER, CASE), on_meshes() if WHAT == "meshes" else on_one_rank())
+    failed = compared("%s %s" % (RUNNER, CASE), WAYS.get(WHAT, on_one_rank)())
     os.chdir(ROOT)
 report(failed)
