@@ -327,7 +327,9 @@ static void emit_fn(Emit *e, const Fn *f) {
     bool kept = as == STORED_arg || as == STORED_var || as == STORED_slot; // it lies elsewhere already: copied at the end
 
     PlanOutput o = {.name = plan_str(e->p, f->ret_name.at[i]), .dtype = t->dtype, .ndim = t->ndim};
-    if (kept || !output[f->ret.at[i]]) o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
+    if (!kept && as == STORED_temp && !output[f->ret.at[i]])
+      o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_activations, g->at[f->ret.at[i]], type_bytes(e->m, t), t->dtype);
+    else if (kept || !output[f->ret.at[i]]) o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
     else o.buffer = output[f->ret.at[i]];
     *(kept ? &copied[i] : &output[f->ret.at[i]]) = o.buffer;
     for (int d = 0; d < t->ndim; d++) o.dim[d] = e->dim[t->dim[d]];

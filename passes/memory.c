@@ -1,7 +1,7 @@
 // memory.c -- where stored values lie: each has a range of the function's block for as long as a step still reads it.
 //
 // Steps in order; a value's bytes are taken at the lowest place that is free when it is made, and given back after the
-// last step that reads it. What a step reads and what it makes never share bytes.
+// last step that reads it; what the function returns stays. What a step reads and what it makes never share bytes.
 #include "passes/group.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void memory_plan(Groups *g) {
   VEC(Birth) birth = {0};
   for (ValId v = 1; v < f->val.n; v++) {
     if (g->stored[v] == STORED_small && !g->moved[v] && !g->returned[v]) g->at[v] = g->small_count++;
-    if (g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v]) vec_push(g->arena, &birth, (Birth){g->born[v], v});
+    if (g->stored[v] == STORED_temp && !g->moved[v]) vec_push(g->arena, &birth, (Birth){g->born[v], v});
   }
   int64_t block = (g->small_count * 8 + 63) & ~(int64_t)63;            // the values without dims come first, for good
   g->temp_bytes = block;
@@ -37,6 +37,6 @@ void memory_plan(Groups *g) {
     g->temp_bytes = MAX(g->temp_bytes, at + bytes);
     vec_push(g->arena, &live, (Live){0});
     memmove(live.at + where + 1, live.at + where, (live.n - 1 - where) * sizeof *live.at);
-    live.at[where] = (Live){at, bytes, MAX(g->last[v], birth.at[i].first)};
+    live.at[where] = (Live){at, bytes, g->returned[v] ? UINT32_MAX : MAX(g->last[v], birth.at[i].first)};
   }
 }

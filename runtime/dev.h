@@ -29,6 +29,7 @@ typedef Status DevFeed(void *with, uint32_t input, int64_t microbatch, void *to)
 
 Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **d);  // memory (zeroed), kernels, libraries, threads
 void   dev_close(Dev *d);                                         // 0 is allowed
+Status dev_touch(Dev *d);                                         // gets all memory from the system now, on all threads: before training
 Str    dev_name(const Dev *d);                                    // for the start block: "2 threads, OpenBLAS 0.3.21 Zen"
 void   dev_feed(Dev *d, DevFeed *feed, void *with);               // from the next cell on
 void   dev_cell(Dev *d, const DevCell *c);                        // waits while the queue is full

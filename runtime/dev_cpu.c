@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { TOUCH = 32 << 20 };                   // bytes got from the system at once
 enum { QUEUE = 64 };                         // cells that may wait
 
 typedef struct {
@@ -220,6 +221,27 @@ static Status open_memory(Dev *d, Arena *a) {
   if (!d->options.times) return 0;
   d->time = NEW_N(a, DevTime *, p->fn.n);
   for (uint32_t i = 1; i < p->fn.n; i++) d->time[i] = NEW_N(a, DevTime, p->fn.at[i].ins.n + 1);
+  return 0;
+}
+
+typedef struct { char *at; size_t bytes; _Atomic int error; } Touch;
+static void touch_task(void *with, int64_t lo, int64_t hi, int worker) {
+  Touch *t = with;
+  size_t begin = (size_t)lo * TOUCH, end = MIN((size_t)hi * TOUCH, t->bytes);
+  (void)worker;
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(t->at + begin, end - begin, MADV_POPULATE_WRITE) && errno == ENOMEM) t->error = errno; // else: an older system
+#else
+  (void)begin, (void)end;
+#endif
+}
+
+Status dev_touch(Dev *d) {
+  for (int i = 0; i < MEM_COUNT; i++) {
+    Touch t = {d->block[i], d->block_bytes[i], 0};
+    work_run(d->work, touch_task, &t, (int64_t)((t.bytes + TOUCH - 1) / TOUCH), 1);
+    if (t.error) return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s", (double)t.bytes / 0x1p20, strerror(t.error));
+  }
   return 0;
 }
 

@@ -2,7 +2,10 @@
 #include "runtime/init.h"
 #include "runtime/philox.h"
 
-typedef struct {
+enum { BLOCK = 512 };                        // values drawn at once
+typedef struct Fill Fill;
+struct Fill {
+  void (*draw)(const Fill *f, uint64_t first, int64_t n, float *to);
   const Storage *s;
   PlanInit init;
   float a, b;
@@ -10,19 +13,41 @@ typedef struct {
   uint32_t hash;
   char *storage;
   int64_t row;                               // stored entries of the last dim
-} Fill;
+};
 
 uint32_t init_hash(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
 
-static float draw(const Fill *f, uint64_t i) {
+// n values, numbered from `first`. The same bits on every CPU: the arithmetic is spelled out, only its width differs.
+MT_FN void draw(const Fill *f, uint64_t first, int64_t n, float *to) {
   switch (f->init) {
-    case PINIT_ones: return 1;
-    case PINIT_normal: return f->a * philox_normal(f->seed, 0, f->hash, i);
-    case PINIT_uniform: return f->a + (f->b - f->a) * philox_uniform(f->seed, 0, f->hash, i);
-    case PINIT_zeros: case PINIT_COUNT: break;
+    case PINIT_normal:
+      for (int64_t i = 0; i < n; i++) to[i] = f->a * philox_normal(f->seed, 0, f->hash, first + (uint64_t)i);
+      return;
+    case PINIT_uniform:
+      for (int64_t i = 0; i < n; i++) to[i] = f->a + (f->b - f->a) * philox_uniform(f->seed, 0, f->hash, first + (uint64_t)i);
+      return;
+    case PINIT_ones: case PINIT_zeros: case PINIT_COUNT:
+      for (int64_t i = 0; i < n; i++) to[i] = f->init == PINIT_ones ? 1 : 0;
   }
-  return 0;
 }
+
+typedef void Draw(const Fill *f, uint64_t first, int64_t n, float *to);
+static void draw_plain(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
+#ifdef __x86_64__
+#ifdef __clang__
+#define FAST(isa) __attribute__((target(isa)))
+#else
+#define FAST(isa) __attribute__((target(isa), optimize("O3")))
+#endif
+FAST("avx2,fma") static void draw_avx2(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
+FAST("avx512f,avx512dq,fma") static void draw_avx512(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
+static Draw *draw_here(void) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return draw_avx512;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? draw_avx2 : draw_plain;
+}
+#else
+static Draw *draw_here(void) { return draw_plain; }
+#endif
 
 // The number of the first entry of a row of the storage, or -1 for a row of padding.
 static int64_t row_number(const Storage *s, int64_t row) {
@@ -43,17 +68,21 @@ static void fill_task(void *with, int64_t lo, int64_t hi, int worker) {
   for (int64_t r = lo; r < hi; r++) {
     int64_t first = row_number(f->s, r), n = first < 0 ? 0 : valid;
     char *to = f->storage + (size_t)(r * f->row) * width;
-    for (int64_t j = 0; j < n; j++) {
-      float v = draw(f, (uint64_t)(first + j));
-      if (f->s->dtype == DT_f32) memcpy(to + (size_t)j * 4, &v, 4);
-      else dtype_store(f->s->dtype, to + (size_t)j * width, (double)v);
+    for (int64_t j = 0; j < n; j += BLOCK) {
+      float v[BLOCK];
+      int64_t here = MIN(BLOCK, n - j);
+      f->draw(f, (uint64_t)(first + j), here, v);
+      if (f->s->dtype == DT_f32) memcpy(to + (size_t)j * 4, v, (size_t)here * 4);
+      else
+        for (int64_t k = 0; k < here; k++) dtype_store(f->s->dtype, to + (size_t)(j + k) * width, (double)v[k]);
     }
     memset(to + (size_t)n * width, 0, (size_t)(f->row - n) * width);
   }
 }
 
 void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage) {
-  Fill f = {s,
+  Fill f = {draw_here(),
+            s,
             init,
             (float)a,
             (float)b,

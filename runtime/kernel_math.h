@@ -179,12 +179,17 @@ static const uint32_t mt_two_over_pi[24] __attribute__((unused)) = {
   0x441529fc, 0x1529fc27, 0x29fc2757, 0xfc2757d1, 0x2757d1f5, 0x57d1f534, 0xd1f534dd, 0xf534ddc0,
   0x34ddc0db, 0xddc0db62, 0xc0db6295, 0xdb629599, 0x6295993c, 0x95993c43, 0x993c4390, 0x3c439041};
 
-MT_FN double reduce_f32(float x, int64_t *q) {
+MT_FN double reduce_near_f32(float x, int64_t *q) {     // |x| < 2^20
   double d = (double)x, t = MT_FMA64(d, 0.63661977236758138, 0x1.8p52), n = t - 0x1.8p52;
   double r = MT_FMA64(n, -1.57079632673412561417e+00, d);              // pi/2 in parts of 33, 33 and 53 bits
   r = MT_FMA64(n, -6.07710050630396597660e-11, r);
-  r = MT_FMA64(n, -2.02226624879595063154e-21, r);
-  int64_t near = (int64_t)bits_f64(t);
+  *q = (int64_t)bits_f64(t);
+  return MT_FMA64(n, -2.02226624879595063154e-21, r);
+}
+
+MT_FN double reduce_f32(float x, int64_t *q) {
+  int64_t near;
+  double r = reduce_near_f32(x, &near);
   // From 2^20 on: mantissa times the 96 bits of 2/pi that matter (Payne and Hanek; as in ARM's optimized routines).
   uint32_t u = bits_f32(x), m = ((u & 0xffffffu) | 0x800000u) << (u >> 23 & 7u), at = u >> 26 & 15u;
   uint64_t p = (uint64_t)(uint32_t)(m * mt_two_over_pi[at]) << 32 | (uint64_t)m * mt_two_over_pi[at + 8] >> 32;
@@ -216,6 +221,7 @@ MT_FN float circle_f32(double r, int64_t q) {          // sin(r + q pi/2), |r| <
   return (float)(q & 2 ? -y : y);
 }
 MT_FN float sin_f32(float x) { int64_t q; double r = reduce_f32(x, &q); return circle_f32(r, q); }
+MT_FN float cos_near_f32(float x) { int64_t q; double r = reduce_near_f32(x, &q); return circle_f32(r, q + 1); } // |x| < 2^20
 MT_FN float cos_f32(float x) { int64_t q; double r = reduce_f32(x, &q); return circle_f32(r, q + 1); }
 
 // ---- pow: 2^(y log2 |x|) in f64, the sign and the corners of C ---------------------------------------------------------

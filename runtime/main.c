@@ -252,6 +252,7 @@ static Status step(Run *r) {
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   if (r->set.save && (due || save_asked)) TRY(save(r));
   save_asked = 0;
+  if (first && r->set.profile && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0; // it touched memory for the first time
   return 0;
 }
 
@@ -302,6 +303,7 @@ static Status run(Run *r, const char *path) {
   DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile, s->trace ? TRACE_SPANS : 0};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
+  if (training) TRY(dev_touch(r->dev));
   TRY(open_state(r));
   start_block(r);
   if (training) {

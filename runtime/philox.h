@@ -30,6 +30,6 @@ MT_FN float philox_uniform(uint64_t seed, uint32_t step, uint32_t hash, uint64_t
 MT_FN float philox_normal(uint64_t seed, uint32_t step, uint32_t hash, uint64_t index) {     // mean 0, deviation 1; |x| < 5.8
   Philox p = philox_at(seed, step, hash, index);
   float u = ((float)(int32_t)(p.w[0] >> 8) + 1.0f) * 0x1p-24f, v = (float)(int32_t)(p.w[1] >> 8) * 0x1p-24f;
-  return sqrt_f32(-2.0f * log_f32(u)) * cos_f32(6.2831853071795865f * v);
+  return sqrt_f32(-2.0f * log_f32(u)) * cos_near_f32(6.2831853071795865f * v);
 }
 #endif

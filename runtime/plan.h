@@ -23,7 +23,7 @@ enum { PLAN_VERSION = 1, SCALAR_BLOCK = 4096, GEMM_LOOPS = 6, PLAN_DIMS = STORAG
   X(moments)      /* the optimizer's state */ \
   X(inputs)       /* this microbatch's inputs, and where the next one's are put */ \
   X(activations)  /* values inside functions */ \
-  X(outputs)      /* what a function returns */ \
+  X(outputs)      /* what a function returns and has not made */ \
   X(workspace)    /* the kernels' work buffers */
 typedef enum {
 #define X(word) MEM_##word,

@@ -74,7 +74,6 @@ void state_draw(State *s) {
     Storage storage = plan_storage(p, v);
     if (v->kind == PVAR_param)
       init_values(dev_work(s->dev), &storage, v->init, v->a, v->b, p->seed, var_at(s, i));
-    if (v->kind == PVAR_moment) init_values(dev_work(s->dev), &storage, PINIT_zeros, 0, 0, p->seed, var_at(s, i));
   }
 }
 

@@ -20,7 +20,7 @@ void   state_init(Arena *a, const Plan *p, Dev *d, State *s);
 int64_t state_params(const State *s);                              // entries of all parameters, without padding
 TensorSource state_source(State *s);                               // for safetensors_write, ckpt_save
 
-void   state_draw(State *s);                                       // initial values; moments 0
+void   state_draw(State *s);                                       // initial values of the parameters; a fresh device has the moments, 0
 // Every tensor of a view from a file. strict: exactly these. Else names with and without "transformer." and the other
 // aliases of tensors.h, buffers and tied copies are passed over; anything missing, unknown or of another shape is refused.
 Status state_load(State *s, View v, const Safetensors *file, bool strict);
