@@ -28,13 +28,6 @@ static const struct { const char *name, *fill; } look[KC_COUNT] = {
   [KC_tile] = {"attention", "#e9d3b4"}, [KC_coll] = {"collective", "#f6c9c1"},
 };
 
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
-}
-
 static void escape(Text *t, const char *s) {            // inside of quotes
   for (; *s; s++) {
     if (*s == '"' || *s == '\\') text_printf(t, "\\%c", *s);
@@ -126,7 +119,8 @@ static const char *shape(const Node *n) {
 static void put_node(Dot *d, NodeId id) {
   const Node *n = fn_node(d->f, id);
   KernelClass k = op_info[n->op].kernel;
-  Text text = text_new(d->temp), tip = text_new(d->temp);
+  Text text, tip;
+  text_init(&text, d->temp), text_init(&tip, d->temp);
   label(d, &text, n);
   text_printf(&tip, "%s %s", span_text(d->f->module->diag, d->temp, n->loc), look[k].name);
   if (*n->path) text_printf(&tip, " %s", n->path);
@@ -145,7 +139,8 @@ static void put_note(Dot *d, const char *id, uint32_t number, const char *name, 
   text_printf(d->t, "    %s%u_%u [shape=note, fillcolor=\"#f4f4f4\", label=\"", id, fn_id(d->f), number);
   escape(d->t, name);
   if (type) {
-    Text t = text_new(d->temp);
+    Text t;
+    text_init(&t, d->temp);
     ir_print_type(&t, d->f->module, type);
     text_puts(d->t, "\\n");
     escape(d->t, t.s);
@@ -172,7 +167,8 @@ static void put_source(Dot *d, ValId v) {               // the node or note that
 
 // The first edge of a value has its type, as an xlabel: those are placed when all else is, at no cost.
 static void put_label(Dot *d, ValId v, const char *style) {
-  Text t = text_new(d->temp);
+  Text t;
+  text_init(&t, d->temp);
   ir_print_type(&t, d->f->module, d->f->val.at[v].type);
   text_puts(d->t, d->typed[v] ? " [edgetooltip=\"" : " [xlabel=\"");
   escape(d->t, t.s);

@@ -325,5 +325,5 @@ Status interp_command(Arena *a, const Module *m, const InterpOptions *o) {
   TRY(read_batches(t, o->batches, a, &b));
   TRY(run_steps(t, o, &b, &json));
   if (o->final) TRY(training_save(t, o->final, VAR_param));
-  return o->log_json ? file_write(o->log_json, json.s ? json.s : "", json.n) : EXIT_OK;
+  return o->log_json ? file_write(o->log_json, json.s, json.n) : EXIT_OK;
 }

@@ -182,7 +182,7 @@ static Status after_pass(const char *name, Pass otherwise, Pass *out) {
 }
 
 static Status print(const Text *t) {
-  fwrite(t->s ? t->s : "", 1, t->n, stdout);
+  fwrite(t->s, 1, t->n, stdout);
   return fflush(stdout) ? fail(EXIT_IO, "standard output cannot be written") : 0;
 }
 

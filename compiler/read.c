@@ -32,13 +32,6 @@ static bool unknown(Reader *r, const IrTree *t, const char *what) { return err(r
 static bool twice(Reader *r, const IrTree *t, const char *what) { return err(r, t->span, "IR03", "%s '%s' is defined twice", what, t->text); }
 static bool bad(Reader *r, Span at, const char *what) { return err(r, at, "IR04", "%s", what); }
 
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
-}
-
 // ---- words --------------------------------------------------------------------------------------------------------
 static bool look(const Map *map, Str word, uint32_t *id) {
   const uint64_t *at = map_get(map, key_of(word));
@@ -99,7 +92,8 @@ static bool read_type(Reader *r, const IrTree *t, TypeId *id) {
     }
     y.ndim++;
   }
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   if (!type_check(r->m, &y, &why)) return bad(r, t->span, why.s);
   *id = type_intern(r->m, y);
   return true;
@@ -174,7 +168,8 @@ static bool read_dim_decl(Reader *r, const IrTree *t) {
     } else if (!strcmp(k->text, "sample")) d.sample = true;
     else d.ragged = true;
   }
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   DimId id = dim_add(r->m, d);
   return dim_check(r->m, id, &why) || bad(r, t->span, why.s);
 }
@@ -252,7 +247,8 @@ static bool read_variable(Reader *r, const IrTree *t) {
     if (!ok) return false;
   }
   if (!read_notes(r, t, &v.loc, &v.why)) return false;
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   VarId id = var_add(r->m, v);
   return var_check(r->m, id, &why) || bad(r, t->span, why.s);
 }
@@ -373,7 +369,8 @@ static bool read_line(Line *l) {
   ir_add_typed(&l->b, l->op, l->in.at, l->in.n, l->at, types, l->nout, l->body);
   vec_push(r->temp, &r->place, l->t->span);
   NodeId id = r->f->node.n - 1;
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   if (l->type.n || !l->nout) return true;
   if (l->body && !m->fn.at[l->body]->ret.n)
     return bad(r, l->t->span, "its body stands below: its result's type must be written");
@@ -432,7 +429,8 @@ static void read_fn(Reader *r, const IrTree *t, Fn *f) {
 
 // once all functions are there: each node against its op's rule
 static void check_fn(Reader *r, const Fn *f, const Span *place) {
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   for (NodeId id = 1; id < f->node.n; id++) {
     why.n = 0;
     if (!node_check(r->m, f, id, &why))

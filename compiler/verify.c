@@ -178,13 +178,6 @@ typedef struct {
   bool ok;
 } Verify;
 
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
-}
-
 static bool wrong(Verify *v, Span at, const char *fmt, ...) PRINTF(3, 4);
 static bool wrong(Verify *v, Span at, const char *fmt, ...) {
   va_list args;
@@ -197,7 +190,8 @@ static bool wrong(Verify *v, Span at, const char *fmt, ...) {
 
 static bool wrong_node(Verify *v, const Fn *f, NodeId id, const char *what) {
   const Node *n = fn_node(f, id);
-  Text t = text_new(v->temp);
+  Text t;
+  text_init(&t, v->temp);
   ir_print_node(&t, f, id);
   wrong(v, n->loc, "%s, node %u, %s: %s", f->name, id, op_info[n->op].name, what);
   diag_note(v->m->diag, "%s", t.s);
@@ -213,7 +207,8 @@ static bool type_right(Verify *v, TypeId id, Text *why) {
 
 static bool verify_tables(Verify *v) {
   const Module *m = v->m;
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   int64_t ranks = 1;
   if (m->axis.n > MAX_AXES) return wrong(v, (Span){0}, "%u mesh axes", m->axis.n);
   for (uint32_t i = 0; i < m->axis.n; i++)
@@ -262,7 +257,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
 }
 
 static bool verify_types(Verify *v, const Fn *f) {
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   for (ValId i = 1; i < f->val.n; i++) {
     if (!type_right(v, f->val.at[i].type, &why))
       return wrong(v, (Span){0}, "%s, value %u: %s", f->name, i, why.s);
@@ -294,7 +290,8 @@ static bool body_height(Verify *v, FnId id, uint32_t depth) {
 }
 
 static void verify_nodes(Verify *v, const Fn *f, FnId fn) {
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     VarId var = n->op == OP_write || n->op == OP_accumulate ? n->attr.var : 0;

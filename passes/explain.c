@@ -226,7 +226,6 @@ typedef VEC(Coll) Colls;
 static Str folded_why(const Module *m, Arena *a, Str why) {
   Text t;
   text_init(&t, a);
-  text_puts(&t, "");
   for (const char *c = why; *c; c++) {
     size_t n = strspn(c, "0123456789");
     if (n && c > why && c[-1] == '.' && c[n] == '.') text_puts(&t, "*"), c += n - 1;
@@ -261,7 +260,6 @@ static Colls collectives_of(const Module *m, Arena *a) {
 static const char *axes_text(Arena *a, const Module *m, uint8_t axes) {
   Text t;
   text_init(&t, a);
-  text_puts(&t, "");
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (axes >> i & 1) text_printf(&t, "%s%s", t.n ? "," : "", m->axis.at[i].name);
   return t.s;

@@ -45,7 +45,7 @@ static const char *axes_text(Module *m, uint8_t axes) {
   text_init(&out, m->arena);
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (axes >> i & 1) text_printf(&out, "%s%s", out.n ? ", " : "", m->axis.at[i].name);
-  return out.n ? out.s : "";
+  return out.s;
 }
 
 static void clash_report(Rules *r, Span loc, const char *where, const DimId clash[2]) {

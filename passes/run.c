@@ -100,7 +100,7 @@ static Status opt(Arena *a, const char *path, const Pass *list, uint32_t n, cons
   Text t;
   text_init(&t, a);
   ir_print(&t, m);
-  fwrite(t.s ? t.s : "", 1, t.n, o->to ? o->to : stdout);
+  fwrite(t.s, 1, t.n, o->to ? o->to : stdout);
   return 0;
 }
 

@@ -207,7 +207,7 @@ Str intern_printf(Intern *in, const char *fmt, ...) {
 }
 
 // ---- text -------------------------------------------------------------------------------------------------------
-void text_init(Text *t, Arena *a) { *t = (Text){.arena = a}; }
+void text_init(Text *t, Arena *a) { *t = (Text){.arena = a, .s = (char *)(uintptr_t)""}; }  // room 0: never written to
 
 static void text_room(Text *t, size_t more) {
   if (t->n + more + 1 <= t->room) return;

@@ -49,7 +49,7 @@ Str     intern(Intern *in, const char *s);
 Str     intern_n(Intern *in, const char *s, size_t n);
 Str     intern_printf(Intern *in, const char *fmt, ...) PRINTF(2, 3);
 
-// ---- text: a string that grows in an arena; s is always terminated once anything was written -------------------
+// ---- text: a string that grows in an arena; s is always terminated ------------------------------------------------
 typedef struct { Arena *arena; char *s; size_t n, room; } Text;
 void text_init(Text *t, Arena *a);
 void text_add(Text *t, const char *s, size_t n);

@@ -93,7 +93,7 @@ static Status check_targets(const Settings *s) {
 static Status check_ranks(const Plan *p, const Settings *s) {
   int64_t ranks = 1;
   Text mesh;
-  text_init(&mesh, p->arena), text_puts(&mesh, "");
+  text_init(&mesh, p->arena);
   for (uint32_t i = 0; i < p->axis.n; i++) {
     ranks *= p->axis.at[i].size;
     if (p->axis.at[i].size > 1)

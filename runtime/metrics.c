@@ -60,7 +60,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
   Arena *a = arena_create();
   int64_t params = 0;
   Text formats;
-  text_init(&formats, a), text_puts(&formats, "");
+  text_init(&formats, a);
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
     if (v->kind != PVAR_param) continue;

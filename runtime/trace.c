@@ -115,7 +115,7 @@ typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes; int6
 // "h.3.attn" of many layers is one row: "h.*.attn"
 static Str fold_numbers(Arena *a, const char *what) {
   Text t;
-  text_init(&t, a), text_puts(&t, "");
+  text_init(&t, a);
   for (const char *p = what; *p;) {
     size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
     if (n && digits == n) text_puts(&t, "*");
