@@ -11,11 +11,6 @@ static const Local *operand(const Ctx *c, uint32_t i) { return c->w->in[i]; }
 static void *cells(const Ctx *c, uint32_t i) { return operand(c, i)->rank[c->rank]; }
 static Local *result(const Ctx *c) { return c->w->out; }
 static const Order *order(const Ctx *c, const Local *l, int i) { return local_order(c->it, l, i, c->rank); }
-static bool listed(const DimId *d, uint32_t n, DimId x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (d[i] == x) return true;
-  return false;
-}
 static int position(const Ctx *c, const Local *l, DimId d) {
   int i = type_pos(&l->type, d);
   if (i < 0) bug("interpreter: %s: a value lacks %s", op_info[c->n->op].name, dim_of(c->m, d)->name);
@@ -260,7 +255,7 @@ static void run_reduce(const Ctx *c) {
   if (max) fill(out, c->rank, -INFINITY);               // of integers: the least
   for (int i = 0; i < x->type.ndim; i++) {
     const Order *o = order(c, x, i);
-    bool gone = listed(c->at->dims, c->at->ndims, x->type.dim[i]);
+    bool gone = dims_have(c->at->dims, c->at->ndims, x->type.dim[i]);
     p[i] = pairs_real(c->it, o, gone ? 0 : out->stride[position(c, out, x->type.dim[i])], x->stride[i]);
   }
   cells_move(out->type.dtype, out->rank[c->rank], x->rank[c->rank], p, x->type.ndim, max ? MOVE_max : MOVE_add);
@@ -289,7 +284,7 @@ static void run_cumsum(const Ctx *c) {
   int64_t n, *at = places_in_order(c, x, &n), *to = places_in_order(c, out, &n), outer = 1;
   Grid g = {.nd = 0};                                   // the other dims; step 0: result, 1: operand
   for (int i = 0; i < x->type.ndim; i++)
-    if (!listed(c->at->dims, c->at->ndims, x->type.dim[i])) {
+    if (!dims_have(c->at->dims, c->at->ndims, x->type.dim[i])) {
       g.n[g.nd] = x->n[i], outer *= x->n[i];
       g.step[0][g.nd] = out->stride[position(c, out, x->type.dim[i])], g.step[1][g.nd++] = x->stride[i];
     }
@@ -367,7 +362,7 @@ static void run_dot(const Ctx *c) {
     DimId d = a->type.dim[i];
     int j = type_pos(&b->type, d);
     if (j >= 0 && a->n[i] != b->n[j]) bug("interpreter: dot: %s is split differently", dim_of(c->m, d)->name);
-    if (listed(c->at->dims, c->at->ndims, d)) k *= a->n[i];
+    if (dims_have(c->at->dims, c->at->ndims, d)) k *= a->n[i];
     else if (j >= 0) to[nb++] = d, batch *= a->n[i];
     else left[nl++] = d, m *= a->n[i];
   }
@@ -540,7 +535,7 @@ static void run_scatter(const Ctx *c) {
   int d = position(c, out, c->at->dims[0]), in = g.nd - 1;
   const Order *o = order(c, out, d);
   for (int i = 0; i < x->type.ndim; i++)                // summed: dims of the index that are not kept
-    if (!listed(c->at->to, c->at->nto, x->type.dim[i]) && type_pos(&index->type, x->type.dim[i]) >= 0) g.step[1][i] = 0;
+    if (!dims_have(c->at->to, c->at->nto, x->type.dim[i]) && type_pos(&index->type, x->type.dim[i]) >= 0) g.step[1][i] = 0;
   const int64_t *ix = index->rank[c->rank];
   int64_t count[MAX_DIMS + 1] = {0}, at[4] = {0};
   bool flt = cells_float(out->type.dtype);

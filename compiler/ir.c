@@ -124,6 +124,30 @@ int type_pos(const Type *t, DimId d) {
   return -1;
 }
 
+bool dims_have(const DimId *dims, uint32_t n, DimId d) {
+  for (uint32_t i = 0; i < n; i++)
+    if (dims[i] == d) return true;
+  return false;
+}
+
+bool type_is_whole(const Type *t) {
+  for (int i = 0; i < t->ndim; i++)
+    if (t->split[i]) return false;
+  return !t->pending;
+}
+
+uint8_t type_axes(const Type *t) {
+  uint8_t axes = t->pending_axes;
+  for (int i = 0; i < t->ndim; i++) axes |= split_mask(t->split[i]);
+  return axes;
+}
+
+double attr_arg(const Attr *at, const char *name, double otherwise) {
+  for (uint32_t i = 0; i < at->nargs; i++)
+    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
+  return otherwise;
+}
+
 bool type_is_float(const Type *t) { return dtype_is_float(t->dtype); }
 
 int64_t split_ways(const Module *m, Split s) {

@@ -220,7 +220,11 @@ static inline const Dim *dim_of(const Module *m, DimId d) { return &m->dim.at[d]
 static inline bool op_has(Op op, unsigned flag) { return (op_info[op].flags & flag) != 0; }
 
 int     type_pos(const Type *t, DimId d);                         // position of d, or -1
+bool    dims_have(const DimId *dims, uint32_t n, DimId d);
 bool    type_is_float(const Type *t);                             // with DT_float
+bool    type_is_whole(const Type *t);                             // no dim is split, no sum is pending
+uint8_t type_axes(const Type *t);                                 // that split it or that a sum is pending over
+double  attr_arg(const Attr *at, const char *name, double otherwise); // a composite's number
 int64_t split_ways(const Module *m, Split s);                     // product of its axes' sizes
 int64_t type_local(const Module *m, const Type *t, uint32_t i);   // stored entries of dim i on one rank
 int64_t type_count(const Module *m, const Type *t);               // stored entries on one rank; -1 when past 2^62

@@ -15,12 +15,6 @@ uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes) {
   return r;
 }
 
-uint8_t type_axes(const Type *t) {
-  uint8_t axes = t->pending_axes;
-  for (int i = 0; i < t->ndim; i++) axes |= split_mask(t->split[i]);
-  return axes;
-}
-
 // Storage of a zigzag dim of n chunks is 0, n-1, 1, n-2, …: cut in n/2 equal parts, part r holds chunks r and n-1-r.
 static int64_t stored_entry(const Dim *d, int64_t chunks, int64_t at) {
   if (!chunks) return at;

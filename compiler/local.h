@@ -49,7 +49,6 @@ const Order *order_of(Interp *it, DimId d, Split s, uint32_t rank);
 static inline const Order *local_order(Interp *it, const Local *l, int i, uint32_t rank) {
   return order_of(it, l->type.dim[i], l->type.split[i], rank);
 }
-uint8_t type_axes(const Type *t);                                      // that split it or that a sum is pending over
 
 void *pool_get(Interp *it, size_t bytes);                              // not zeroed
 void  pool_put(Interp *it, void *p);

@@ -22,12 +22,6 @@ static const Type *operand(const Rule *r, uint32_t i) { return val_type(r->f, no
 static Str dim_name(const Rule *r, DimId d) { return dim_of(r->m, d)->name; }
 static bool give(const Rule *r, uint32_t i, Type t) { return r->out[i] = type_intern(r->m, t), true; }
 
-static bool has(const DimId *set, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (set[i] == d) return true;
-  return false;
-}
-
 static bool push(const Rule *r, Type *t, DimId d, Split s) {
   if (type_pos(t, d) >= 0) return no(r, "the result would have %s twice", dim_name(r, d));
   if (t->ndim == MAX_DIMS) return no(r, "the result would have more than %d dims", MAX_DIMS);
@@ -58,7 +52,7 @@ static bool has_dims(const Rule *r, const Type *t) {
   for (uint32_t i = 0; i < r->n->attr.ndims; i++) {
     DimId d = r->n->attr.dims[i];
     if (type_pos(t, d) < 0) return no(r, "the operand has no %s", dim_name(r, d));
-    if (has(r->n->attr.dims, i, d)) return no(r, "%s is named twice", dim_name(r, d));
+    if (dims_have(r->n->attr.dims, i, d)) return no(r, "%s is named twice", dim_name(r, d));
   }
   return true;
 }
@@ -191,7 +185,7 @@ static bool shape_dot(const Rule *r) {
   if (p->pending == PENDING_max) return no(r, "an operand is a pending maximum");
   Type t = {.dtype = a->dtype, .pending = p->pending, .pending_axes = p->pending_axes};
   for (int i = 0; i < a->ndim; i++) {
-    bool inner = has(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
+    bool inner = dims_have(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
     if (inner ? !add_pending(r, &t, a->split[i], PENDING_sum) : !push(r, &t, a->dim[i], a->split[i])) return false;
   }
   for (int i = 0; i < b->ndim; i++)
@@ -207,7 +201,7 @@ static bool shape_reduce(const Rule *r) {
   if (a->pending && a->pending != kind) return no(r, "the operand is pending");
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++) {
-    bool inner = has(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
+    bool inner = dims_have(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
     if (inner ? !add_pending(r, &t, a->split[i], kind) : !push(r, &t, a->dim[i], a->split[i])) return false;
   }
   return give(r, 0, t);
@@ -253,7 +247,7 @@ static bool shape_rename(const Rule *r) {
     t.dim[type_pos(operand(r, 0), at->dims[i])] = at->to[i];
   }
   for (int i = 0; i < t.ndim; i++)
-    if (has(t.dim, (uint32_t)i, t.dim[i])) return no(r, "the operand already has %s", dim_name(r, t.dim[i]));
+    if (dims_have(t.dim, (uint32_t)i, t.dim[i])) return no(r, "the operand already has %s", dim_name(r, t.dim[i]));
   return give(r, 0, t);
 }
 
@@ -293,7 +287,7 @@ static bool shape_merge(const Rule *r) {
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++)
     if (a->dim[i] == at->dims[0] ? !push(r, &t, at->to[0], a->split[i])
-                                 : !has(at->dims, at->ndims, a->dim[i]) && !push(r, &t, a->dim[i], a->split[i]))
+                                 : !dims_have(at->dims, at->ndims, a->dim[i]) && !push(r, &t, a->dim[i], a->split[i]))
       return false;
   return give(r, 0, t);
 }
@@ -388,7 +382,7 @@ static bool shape_scatter(const Rule *r) {
   for (uint32_t k = 0; k < at->nto; k++)
     if (type_pos(i, at->to[k]) < 0) return no(r, "%s is no dim of the index", dim_name(r, at->to[k]));
   for (int k = 0; k < g->ndim; k++) {
-    bool summed = type_pos(i, g->dim[k]) >= 0 && !has(at->to, at->nto, g->dim[k]);
+    bool summed = type_pos(i, g->dim[k]) >= 0 && !dims_have(at->to, at->nto, g->dim[k]);
     if (summed ? !add_pending(r, &t, g->split[k], PENDING_sum) : !push(r, &t, g->dim[k], g->split[k])) return false;
   }
   return give(r, 0, t);
@@ -490,7 +484,7 @@ static bool shape_reshard(const Rule *r) { return give(r, 0, *operand(r, 0)); } 
 // -------------------------------------------------------------------------------------------------------------------
 static bool makes_dim(const Node *n, DimId d) {
   const Attr *at = &n->attr;
-  return n->op == OP_random || ((n->op == OP_index || n->op == OP_expand || n->op == OP_scatter) && has(at->dims, at->ndims, d));
+  return n->op == OP_random || ((n->op == OP_index || n->op == OP_expand || n->op == OP_scatter) && dims_have(at->dims, at->ndims, d));
 }
 
 bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why) {

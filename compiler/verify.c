@@ -82,17 +82,11 @@ bool var_check(const Module *m, VarId id, Text *why) {
 }
 
 // ---- nodes --------------------------------------------------------------------------------------------------------
-static bool named(const DimId *dims, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (dims[i] == d) return true;
-  return false;
-}
-
 static bool dims_check(const Module *m, const DimId *dims, uint32_t n, Text *why) {
   if (n > MAX_DIMS) return no(why, "%u dims are named, at most %d are allowed", n, MAX_DIMS);
   for (uint32_t i = 0; i < n; i++) {
     if (!dims[i] || dims[i] >= m->dim.n) return no(why, "a dim in brackets is none");
-    if (named(dims, i, dims[i])) return no(why, "%s is named twice", dim_of(m, dims[i])->name);
+    if (dims_have(dims, i, dims[i])) return no(why, "%s is named twice", dim_of(m, dims[i])->name);
   }
   return true;
 }

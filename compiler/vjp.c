@@ -264,13 +264,6 @@ static DType inner_dtype(const Grad *g, NodeId n) {
   return wider(t, DT_f32);
 }
 
-static double arg_num(const Grad *g, NodeId n, const char *name, double otherwise) {
-  const Attr *a = attr(g, n);
-  for (uint32_t i = 0; i < a->nargs; i++)
-    if (!strcmp(a->args[i].name, name)) return a->args[i].num;
-  return otherwise;
-}
-
 static ValId sum_here(Grad *g, NodeId n, ValId x) { return ir_dims(&g->b, OP_sum, x, attr(g, n)->dims, attr(g, n)->ndims); }
 
 static double count_here(const Grad *g, NodeId n) {     // entries of the composite's dims
@@ -300,7 +293,7 @@ static void norm(Grad *g, NodeId n, bool centred, ValId dout, ValId *din) {
   ValId c = ir_cast(&g->b, in(g, n, 0), t), gain = ir_cast(&g->b, in(g, n, 1), t), dy = ir_cast(&g->b, dout, t);
   if (centred) c = sub(g, c, mean_here(g, n, c)), c = sub(g, c, mean_here(g, n, c));
   ValId var = mean_here(g, n, mul(g, c, c));
-  ValId r = ir_unary(&g->b, OP_rsqrt, add(g, var, num(g, arg_num(g, n, "eps", 1e-5), var)));
+  ValId r = ir_unary(&g->b, OP_rsqrt, add(g, var, num(g, attr_arg(attr(g, n), "eps", 1e-5), var)));
   ValId xhat = mul(g, c, r);
   if (needs(g, n, 0)) {
     ValId h = mul(g, dy, gain);
@@ -316,7 +309,7 @@ RULE(rmsnorm)   { norm(g, n, false, dout[0], din); }
 // loss = (1-s)·(lse - z[label]) + s·(lse - mean(z)): g·(softmax(z) - (1-s)·[v = label] - s/V); nothing for `ignore`
 RULE(cross_entropy) {
   DType t = inner_dtype(g, n);
-  double ignore = arg_num(g, n, "ignore", -100), smooth = arg_num(g, n, "smooth", 0);
+  double ignore = attr_arg(attr(g, n), "ignore", -100), smooth = attr_arg(attr(g, n), "smooth", 0);
   Attr at = {.ndims = 1};
   at.dims[0] = attr(g, n)->dims[0];
   ValId x = ir_cast(&g->b, in(g, n, 0), t), label = in(g, n, 1), dy = ir_cast(&g->b, dout[0], t);

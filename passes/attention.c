@@ -11,18 +11,6 @@ enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: the
 
 typedef struct { const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
 
-static double number(const Attr *at, const char *name, double otherwise) {
-  for (uint32_t i = 0; i < at->nargs; i++)
-    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
-  return otherwise;
-}
-
-static bool whole(const Type *t) {
-  for (int i = 0; i < t->ndim; i++)
-    if (t->split[i]) return false;
-  return !t->pending;
-}
-
 // The format of operand o: the kernel's own, or bf16 beside f32.
 static bool format(Make *c, int o, DType t) {
   Attention *a = &c->t->a;
@@ -37,7 +25,7 @@ static bool operand(Make *c, int o, ValId v, bool written) {
   const Type *t = val_type(c->f, v);
   TileArg *arg = &c->t->arg[c->t->narg];
   int64_t stride[MAX_DIMS];
-  if (!whole(t) || !format(c, o, t->dtype)) return false;
+  if (!type_is_whole(t) || !format(c, o, t->dtype)) return false;
   *arg = (TileArg){.t = t->dtype, .written = written};
   locate(c->f, v, !written, &arg->base, &arg->at, stride);
   arg->count = type_count(c->m, val_type(c->f, arg->base)) - arg->at;
@@ -96,10 +84,10 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
     else *to = rows, rows *= d->extent;
   }
   if (by_sample) *by_sample = a->number_sample = rows;
-  double p = number(&n->attr, "dropout", 0);
+  double p = attr_arg(&n->attr, "dropout", 0);
   if (!(p > 0 && p < 1)) return false;
   if (c->t->work == DT_f32) p = (double)(float)p;
-  a->draws = 1, a->slot_seed = scalar_slot(c->m, 0), a->least = (uint32_t)ceil(p * 0x1p24), a->enlarge = 1 / (1 - number(&n->attr, "dropout", 0));
+  a->draws = 1, a->slot_seed = scalar_slot(c->m, 0), a->least = (uint32_t)ceil(p * 0x1p24), a->enlarge = 1 / (1 - attr_arg(&n->attr, "dropout", 0));
   a->random = (int32_t)c->t->narg;
   c->t->arg[c->t->narg++] = (TileArg){.t = DT_i64, .count = 1, .random = draw->attr.path};
   return true;
@@ -142,16 +130,16 @@ bool tile_of(const Fn *f, NodeId id, Tile *t) {
   bool more = false;
   const Node *draw = only_draw(m->fn.at[n->body], &more);
   uint32_t masks = n->nin - given - (draw ? 2 : 0);                    // one or none
-  if (n->nin < given || more || masks > 1 || number(at, "where", 1) != 1) return false;
+  if (n->nin < given || more || masks > 1 || attr_arg(at, "where", 1) != 1) return false;
   if (type_pos(q, c.s) < 0 || type_pos(q, c.d) < 0 || type_pos(q, c.k) >= 0) return false;
   const Dim *s = dim_of(m, c.s), *keys = dim_of(m, c.k), *d = dim_of(m, c.d);
   Attention *a = &t->a;
   t->work = q->dtype == DT_f64 ? DT_f64 : DT_f32;
   if (!s->extent || !keys->extent || !d->extent || d->size > ATTN_WIDTH || !other_dims(&c, q, k, v)) return false;
   a->s = s->extent, a->s_size = s->size, a->t = keys->extent, a->t_size = keys->size, a->d = d->size;
-  a->causal = number(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
-  double window = number(at, "window", 0);
-  a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = number(at, "scale", 1);
+  a->causal = attr_arg(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
+  double window = attr_arg(at, "window", 0);
+  a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = attr_arg(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
   bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
   if (ok && masks) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;

@@ -163,14 +163,9 @@ static void reads_of(Fuse *u, ValId v, bool bent, Walk *w) {           // the st
 }
 
 // ---- loops ------------------------------------------------------------------------------------------------------------
-static bool in_set(const DimId *s, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (s[i] == d) return true;
-  return false;
-}
 static bool same_set(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) {
   bool same = na == nb;
-  for (uint32_t i = 0; same && i < na; i++) same = in_set(b, nb, a[i]);
+  for (uint32_t i = 0; same && i < na; i++) same = dims_have(b, nb, a[i]);
   return same;
 }
 
@@ -182,7 +177,7 @@ static LoopClass reduction_class(Fuse *u, const Node *n, const Group *g) {
   for (uint32_t i = 0; i < g->np; i++) rows *= dim_of(u->m, g->p[i])->size;
   for (uint32_t i = 0; i < g->nr; i++) cols *= dim_of(u->m, g->r[i])->size;
   bool inner = true;
-  for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= in_set(g->r, g->nr, t->dim[i]);
+  for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= dims_have(g->r, g->nr, t->dim[i]);
   return rows >= 8 && (inner || rows >= 64 * cols) ? LOOP_row : LOOP_col;
 }
 
@@ -191,11 +186,11 @@ static void loops_of(Fuse *u, const Node *n, Group *g) {
   const Type *t = val_type(u->f, n->nout ? n->out : node_in(u->f, n)[0]);
   g->class = LOOP_map;
   for (int i = 0; i < t->ndim; i++)
-    if (n->op != OP_cumsum || !in_set(at->dims, at->ndims, t->dim[i])) g->p[g->np++] = t->dim[i];
+    if (n->op != OP_cumsum || !dims_have(at->dims, at->ndims, t->dim[i])) g->p[g->np++] = t->dim[i];
   if (n->op == OP_sum || n->op == OP_reduce_max) {
     const Type *x = val_type(u->f, node_in(u->f, n)[0]);               // in the order in which they lie
     for (int i = 0; i < x->ndim; i++)
-      if (in_set(at->dims, at->ndims, x->dim[i])) g->r[g->nr++] = x->dim[i];
+      if (dims_have(at->dims, at->ndims, x->dim[i])) g->r[g->nr++] = x->dim[i];
     g->class = reduction_class(u, n, g);
   } else if (n->op == OP_cumsum) {
     for (uint32_t i = 0; i < at->ndims; i++) g->r[g->nr++] = at->dims[i];
@@ -203,7 +198,7 @@ static void loops_of(Fuse *u, const Node *n, Group *g) {
   } else if (n->op == OP_scatter) {
     const Type *i = val_type(u->f, node_in(u->f, n)[1]);
     for (int k = 0; k < i->ndim; k++)
-      if (!in_set(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
+      if (!dims_have(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
     if (g->nr) g->class = LOOP_scatter;                                // each place has one source: elementwise
   }
 }

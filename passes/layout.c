@@ -83,12 +83,6 @@ static bool variables(Rules *r) {
 }
 
 // ---- before: orders and bodies ----------------------------------------------------------------------------
-static double attr_arg(const Attr *at, const char *name) {
-  for (uint32_t i = 0; i < at->nargs; i++)
-    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
-  return 0;
-}
-
 // causal attention works on a split dim: rank r of n owns chunks r and 2n-1-r of 2n, so that all have the same work
 static void orders(Rules *r) {
   Module *m = r->m;
@@ -96,7 +90,7 @@ static void orders(Rules *r) {
   for (FnId i = 1; i < m->fn.n; i++)
     for (NodeId id = 1; id < m->fn.at[i]->node.n; id++) {
       const Node *n = fn_node(m->fn.at[i], id);
-      if (n->op != OP_attention || attr_arg(&n->attr, "causal") == 0) continue;
+      if (n->op != OP_attention || attr_arg(&n->attr, "causal", 0) == 0) continue;
       DimId d = n->attr.dims[0], root = dim_of(m, d)->root;
       int64_t chunks = 2 * split_ways(m, r->strong[d]);
       if (chunks == 2 || seen[root]) continue;
@@ -455,22 +449,16 @@ static bool reads_grads(const Module *m, const Fn *f) {
   return false;
 }
 
-static bool type_whole(const Type *t) {
-  for (int k = 0; k < t->ndim; k++)
-    if (t->split[k]) return false;
-  return !t->pending;
-}
-
 // a text may say otherwise
 static bool module_whole(Module *m) {
   for (VarId v = 1; v < m->var.n; v++)
-    if (!type_whole(&m->type.at[m->var.at[v].type]))
+    if (!type_is_whole(&m->type.at[m->var.at[v].type]))
       return diag_error(m->diag, m->var.at[v].loc, "IR05", "'%s' is laid out already", m->var.at[v].name),
              false;
   for (FnId i = 1; i < m->fn.n; i++)
     for (ValId v = 1; v < m->fn.at[i]->val.n; v++) {
       const Fn *f = m->fn.at[i];
-      if (!type_whole(val_type(f, v)))
+      if (!type_is_whole(val_type(f, v)))
         return diag_error(m->diag, fn_node(f, f->val.at[v].def)->loc, "IR05",
                           "%%%u of %s is laid out already", v, f->name),
                false;

@@ -59,12 +59,6 @@ static ValId emit(Way *w, Op op, uint8_t axes, DimId d, DimId to) {
   return w->v;
 }
 
-static uint8_t used(const Type *t) {
-  uint8_t axes = t->pending_axes;
-  for (int k = 0; k < t->ndim; k++) axes |= split_mask(t->split[k]);
-  return axes;
-}
-
 static Split wanted(const Way *w, int k) { return w->want.split[type_pos(&w->want, w->t->dim[k])]; }
 
 // the next axis that dim k takes on its way, or -1: it has what it should, or must lose some first
@@ -90,8 +84,8 @@ static uint8_t run_of(const Way *w, int k, uint8_t among) {
 static bool take_shards(Way *w) {
   for (int k = 0; k < w->t->ndim; k++) {
     int a = next_axis(w, k);
-    if (a < 0 || used(w->t) >> a & 1) continue;
-    emit(w, OP_take_shard, run_of(w, k, (uint8_t)~used(w->t)), w->t->dim[k], 0);
+    if (a < 0 || type_axes(w->t) >> a & 1) continue;
+    emit(w, OP_take_shard, run_of(w, k, (uint8_t)~type_axes(w->t)), w->t->dim[k], 0);
     return true;
   }
   return false;
@@ -180,7 +174,7 @@ static void disagreements(Reshard *p) {
 static bool gathers_weak(const Reshard *p, const Node *n) {
   if (n->op != OP_reshard) return false;
   const Type *have = val_type(p->from, node_in(p->from, n)[0]), *want = val_type(p->from, n->out);
-  uint8_t stay = used(want);
+  uint8_t stay = type_axes(want);
   for (int k = 0; k < have->ndim; k++)
     for (uint32_t i = 0; i < depth(have->split[k]); i++)
       if (!(stay >> nth(have->split[k], i) & 1) && axis_is_weak(&p->r, have->dim[k], nth(have->split[k], i)))

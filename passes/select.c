@@ -23,19 +23,13 @@ static ValId outer(Build *b, const Type *out, ValId x, ValId y) {      // x · y
   return ir_cast(b, v, out->dtype);
 }
 
-static bool has(const DimId *d, uint32_t n, DimId x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (d[i] == x) return true;
-  return false;
-}
-
 // x with its dims in the order: those that `other` shares, its own, the contracted ones (in one order for both operands)
 static ValId reordered(Build *b, ValId x, const Type *other, const DimId *inner, uint32_t ninner) {
   Type t = *val_type(b->fn, x), now = t;
   uint32_t n = 0;
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < t.ndim; i++)
-      if (!has(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
+      if (!dims_have(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
   for (uint32_t i = 0; i < ninner; i++) now.dim[n] = inner[i], now.split[n++] = t.split[type_pos(&t, inner[i])];
   TypeId id = type_intern(b->fn->module, now);
   Build copy = *b;

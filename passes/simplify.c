@@ -41,12 +41,6 @@ static bool is_num(const Fn *f, ValId v, double x) {    // that constant; the si
 }
 static bool same_dims(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) { return na == nb && !memcmp(a, b, na * sizeof *a); }
 
-static bool plain(const Type *t) {
-  for (int i = 0; i < t->ndim; i++)
-    if (t->split[i]) return false;
-  return !t->pending;
-}
-
 // ---- constants ----------------------------------------------------------------------------------------------------
 static bool whole_number(double x) { return fabs(x) <= 0x1p53 && x == floor(x); }
 
@@ -186,12 +180,12 @@ static void shorten_casts(const Fn *f, DType to, ValId *in) {
 // An operand of an elementwise op that is an expand need not be one when another operand has all dims of the result.
 static void drop_expands(const Simplify *s, const Node *n, ValId *in, const Type *result) {
   const Fn *f = s->to;
-  if (!plain(result)) return;
+  if (!type_is_whole(result)) return;
   for (uint32_t i = 0; i < n->nin; i++) {
     const Node *d = def(f, in[i], OP_expand);
     bool carried = false;
     for (uint32_t k = 0; k < n->nin && d; k++) carried |= k != i && val_type(f, in[k])->ndim == result->ndim;
-    if (carried && plain(val_type(f, node_in(f, d)[0]))) in[i] = node_in(f, d)[0];
+    if (carried && type_is_whole(val_type(f, node_in(f, d)[0]))) in[i] = node_in(f, d)[0];
   }
 }
 
