@@ -293,6 +293,23 @@ ValId ir_copy(Build *b, const Fn *from, NodeId id, const ValId *in) {
   return v;
 }
 
+void ir_args(Fn *f, const Fn *from, ValId *map) {
+  for (uint32_t i = 0; i < from->arg.n; i++) {
+    ValId v = from->arg.at[i];
+    map[v] = ir_arg(f, from->val.at[v].type, from->val.at[v].name);
+  }
+}
+
+ValId *ir_operands(const Fn *from, const Node *n, const ValId *map) {
+  ValId *in = NEW_N(from->module->arena, ValId, n->nin);
+  for (uint32_t i = 0; i < n->nin; i++) in[i] = map[node_in(from, n)[i]];
+  return in;
+}
+
+void ir_results(const Node *n, ValId first, ValId *map) {
+  for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = first + i;
+}
+
 ValId ir_const(Build *b, double num, DType dtype) {
   TypeId t = type_make(b->fn->module, dtype, 0, 0);
   return ir_add_typed(b, OP_const, 0, 0, (Attr){.num = num}, &t, 1, 0);
@@ -344,7 +361,7 @@ void fn_remove(Module *m, Fn *f) {
 
 Fn *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, ValId *got) {
   bool *need = NEW_N(m->arena, bool, f->val.n);
-  ValId *now = NEW_N(m->arena, ValId, f->val.n), in[MAX_DIMS], *many = in;
+  ValId *now = NEW_N(m->arena, ValId, f->val.n);
   for (uint32_t i = 0; i < n; i++) need[vals[i]] = true;
   for (NodeId i = f->node.n; i-- > 1;) {
     const Node *node = fn_node(f, i);
@@ -361,12 +378,9 @@ Fn *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, Va
     bool any = false;
     for (uint32_t k = 0; k < node->nout; k++) any |= need[node->out + k];
     if (!any) continue;
-    many = node->nin > COUNT(in) ? NEW_N(m->arena, ValId, node->nin) : in;
-    for (uint32_t k = 0; k < node->nin; k++) many[k] = now[node_in(f, node)[k]];
     Build b = {.fn = s, .fwd = node->fwd ? node_now[node->fwd] : 0};
-    ValId v = ir_copy(&b, f, i, many);
+    ir_results(node, ir_copy(&b, f, i, ir_operands(f, node, now)), now);
     node_now[i] = s->node.n - 1;
-    for (uint32_t k = 0; k < node->nout; k++) now[node->out + k] = v + k;
   }
   for (uint32_t i = 0; i < n; i++) got[i] = now[vals[i]];
   return s;

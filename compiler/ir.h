@@ -199,6 +199,10 @@ ValId ir_add(Build *b, Op op, const ValId *in, uint32_t nin, Attr at);
 ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout, FnId body);
 // Copies node n of function `from` into b->fn with operands in[]; keeps its attributes, line, why, path, layer and body.
 ValId ir_copy(Build *b, const Fn *from, NodeId n, const ValId *in);
+// For functions made from others. map, by value of the other function, says what became of each.
+void   ir_args(Fn *f, const Fn *from, ValId *map);                // f gets from's arguments
+ValId *ir_operands(const Fn *from, const Node *n, const ValId *map);
+void   ir_results(const Node *n, ValId first, ValId *map);        // n's results became first, first + 1, …
 Build build_like(Fn *f, const Fn *from, NodeId n);                // a Build that carries what node n of from carries
 
 // Common shapes of node, for rules and passes.

@@ -356,7 +356,7 @@ static Fn *stats_body(Module *m, const Node *c) {
   Fn *t = fn_create(m, name);
   t->is_body = true, t->body_of = OP_attention;
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(t, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  ir_args(t, body, map);
   NodeId id = softmax_along(body, c->attr.dims[1]);
   const Node *soft = fn_node(body, id);
   Build b = {.fn = t};
@@ -385,7 +385,7 @@ static Fn *grad_body(Module *m, const Fn *body) {       // body: with both resul
   vec_push(m->arena, &work->node, (Node){.op = OP_none});
   vec_push(m->arena, &work->val, (Value){.type = 0});
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(work, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  ir_args(work, body, map);
   TypeId tseed = body->val.at[body->ret.at[0]].type;
   ValId seed = ir_arg(work, tseed, 0);
   Build b = {.fn = work};
@@ -546,7 +546,7 @@ static Fn *transpose_body(Module *m, FnId id) {
   vec_push(m->arena, &work->node, (Node){.op = OP_none});
   vec_push(m->arena, &work->val, (Value){.type = 0});
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(work, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  ir_args(work, body, map);
   TypeId tseed = body->val.at[body->ret.at[0]].type;
   ValId seed = ir_arg(work, tseed, 0);
   Build b = {.fn = work};
@@ -574,20 +574,19 @@ Fn *vjp_function(Module *m, const Fn *f, Str name, bool inlined) {
   for (NodeId n = 1; n < f->node.n; n++) vjp_prepare(m, f, n);
   Fn *t = fn_create(m, name);
   ValId *map = NEW_N(m->arena, ValId, f->val.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) map[f->arg.at[i]] = ir_arg(t, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(t, f, map);
   ValId *seed = NEW_N(m->arena, ValId, f->ret.n + 1);
   for (uint32_t i = 0; i < f->ret.n; i++)
     if (type_is_float(val_type(f, f->ret.at[i]))) seed[i] = ir_arg(t, f->val.at[f->ret.at[i]].type, 0);
   Build b = {.fn = t};
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *mapped = NEW_N(m->arena, ValId, n->nin + 1);
-    for (uint32_t i = 0; i < n->nin; i++) mapped[i] = map[node_in(f, n)[i]];
+    const ValId *mapped = ir_operands(f, n, map);
     bool opened = op_has(n->op, OPF_COMPOSITE) && (inlined || vjp_inlines(f, id));
     if (opened) inline_body(&b, f, id, mapped, inlined ? inline_always : vjp_inlines, map + n->out);
     else {
       ValId v = inlined ? ir_copy(&b, f, id, mapped) : vjp_copy(&b, f, id, mapped);
-      for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = v + i;
+      ir_results(n, v, map);
     }
   }
   NodeId last = t->node.n - 1;

@@ -77,18 +77,16 @@ static bool *active_nodes(const Autodiff *a) {
 static void copy_forward(Autodiff *a, const bool *active) {
   const Fn *f = a->fwd;
   a->map = NEW_N(a->m->arena, ValId, f->val.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) a->map[f->arg.at[i]] = ir_arg(a->micro, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
-  ValId few[16];
+  ir_args(a->micro, f, a->map);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *in = n->nin > COUNT(few) ? NEW_N(a->m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = a->map[node_in(f, n)[i]];
+    const ValId *in = ir_operands(f, n, a->map);
     Build b = {.fn = a->micro};
     bool opened = active[id] && op_has(n->op, OPF_COMPOSITE) && vjp_inlines(f, id);
     if (opened) inline_body(&b, f, id, in, vjp_inlines, a->map + n->out);
     else {
       ValId v = active[id] ? vjp_copy(&b, f, id, in) : ir_copy(&b, f, id, in);
-      for (uint32_t i = 0; i < n->nout; i++) a->map[n->out + i] = v + i;
+      ir_results(n, v, a->map);
     }
     if (opened && f->val.at[n->out].name) a->micro->val.at[a->map[n->out]].name = f->val.at[n->out].name;
   }

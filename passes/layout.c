@@ -129,19 +129,14 @@ static Fn *bodies_opened(Rules *r, Fn *f, bool weak) {
   Fn *to = fn_create(m, intern_printf(m->in, "%s.opened", f->name));
   ValId *now = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
-  for (uint32_t i = 0; i < f->arg.n; i++)
-    now[f->arg.at[i]] = ir_arg(to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(to, f, now);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = now[node_in(f, n)[i]];
+    const ValId *in = ir_operands(f, n, now);
     Build b = build_like(to, f, id);
     b.fwd = node[n->fwd];
     if (opens(r, f, n, weak)) inline_body(&b, f, id, in, 0, now + n->out);
-    else {
-      ValId v = ir_copy(&b, f, id, in);
-      for (uint32_t i = 0; i < n->nout; i++) now[n->out + i] = v + i;
-    }
+    else ir_results(n, ir_copy(&b, f, id, in), now);
     node[id] = to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(to, now[f->ret.at[i]], f->ret_name.at[i]);

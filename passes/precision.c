@@ -140,14 +140,13 @@ static ValId resolve_node(Precision *p, Build *b, const Fn *f, NodeId id, ValId 
 static void resolve_fn(Precision *p, Fn *f) {
   Module *m = p->m;
   Fn *t = fn_create(m, intern_printf(m->in, "%s.precision", f->name));
-  ValId *map = NEW_N(m->arena, ValId, f->val.n), few[16];
+  ValId *map = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
   for (uint32_t i = 0; i < f->arg.n; i++)
     map[f->arg.at[i]] = ir_arg(t, resolve_type(p, f->val.at[f->arg.at[i]].type), f->val.at[f->arg.at[i]].name);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = map[node_in(f, n)[i]];
+    ValId *in = ir_operands(f, n, map);
     Build b = build_like(t, f, id);
     b.fwd = node[n->fwd];
     ValId v = resolve_node(p, &b, f, id, in);

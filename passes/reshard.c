@@ -199,8 +199,7 @@ static void function(Reshard *p, Fn *f) {
   map_init(&p->made, m->arena);
   for (p->backward = 1; p->backward < f->node.n && !fn_node(f, p->backward)->fwd;) p->backward++;
   disagreements(p);
-  for (uint32_t i = 0; i < f->arg.n; i++)
-    p->now[f->arg.at[i]] = ir_arg(p->to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(p->to, f, p->now);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (n->op == OP_reshard) {
@@ -210,9 +209,8 @@ static void function(Reshard *p, Fn *f) {
     ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
     for (uint32_t i = 0; i < n->nin; i++) in[i] = operand(p, node_in(f, n)[i], id);
     Build b = {.fn = p->to, .fwd = p->node[n->fwd]};
-    ValId v = ir_copy(&b, f, id, in);
+    ir_results(n, ir_copy(&b, f, id, in), p->now);
     p->node[id] = p->to->node.n - 1;
-    for (uint32_t i = 0; i < n->nout; i++) p->now[n->out + i] = v + i;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(p->to, operand(p, f->ret.at[i], 0), f->ret_name.at[i]);
   fn_replace(m, f, p->to);

@@ -80,17 +80,13 @@ static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
   Fn *s = fn_create(m, intern_printf(m->in, "%s:select", f->name));
   ValId *now = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node_now = NEW_N(m->arena, NodeId, f->node.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) now[f->arg.at[i]] = ir_arg(s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(s, f, now);
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
-    ValId few[MAX_DIMS], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t k = 0; k < n->nin; k++) in[k] = now[node_in(f, n)[k]];
+    const ValId *in = ir_operands(f, n, now);
     Build b = build_like(s, f, i);
     b.fwd = n->fwd ? node_now[n->fwd] : 0;
-    if (!rewrite(&b, f, i, in, now + n->out)) {
-      ValId v = ir_copy(&b, f, i, in);
-      for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
-    }
+    if (!rewrite(&b, f, i, in, now + n->out)) ir_results(n, ir_copy(&b, f, i, in), now);
     node_now[i] = s->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s, now[f->ret.at[i]], f->ret_name.at[i]);

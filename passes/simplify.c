@@ -285,10 +285,6 @@ static void reserve(Module *m, Fn *to, const Fn *from) { // room for what will c
   vec_push(m->arena, &to->val, (Value){.type = 0});
 }
 
-static void copy_args(Fn *to, const Fn *from, ValId *map) {
-  for (uint32_t i = 0; i < from->arg.n; i++) map[from->arg.at[i]] = ir_arg(to, from->val.at[from->arg.at[i]].type, from->val.at[from->arg.at[i]].name);
-}
-
 static bool *live_nodes(Module *m, const Fn *f) {
   bool *live = NEW_N(m->arena, bool, f->node.n);
   for (uint32_t i = 0; i < f->ret.n; i++) live[f->val.at[f->ret.at[i]].def] = true;
@@ -307,19 +303,17 @@ static Fn *walk(Simplify *s, const Fn *f, bool rewrite) {
   s->to->module = m, s->to->name = f->name;
   reserve(m, s->to, f);
   s->map = NEW_N(m->arena, ValId, f->val.n), s->node = NEW_N(m->arena, NodeId, f->node.n);
-  copy_args(s->to, f, s->map);
+  ir_args(s->to, f, s->map);
   if (rewrite) map_init(&s->seen, m->arena);
   const bool *live = live_nodes(m, f);
-  ValId few[16];
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (!live[id]) continue;
-    ValId *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = s->map[node_in(f, n)[i]];
+    ValId *in = ir_operands(f, n, s->map);
     Build b = {.fn = s->to, .fwd = s->node[n->fwd]};
     ValId v = rewrite ? simplify_node(s, id, *n, in) : ir_copy(&b, f, id, in);
     if (n->nout) name_results(s->to, v, f, n);
-    for (uint32_t i = 0; i < n->nout; i++) s->map[n->out + i] = v + i;
+    ir_results(n, v, s->map);
     s->node[id] = n->nout ? s->to->val.at[v].def : s->to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s->to, s->map[f->ret.at[i]], f->ret_name.at[i]);
