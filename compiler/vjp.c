@@ -376,41 +376,52 @@ static Fn *stats_body(Module *m, const Node *c) {
   return t;
 }
 
-static Fn *grad_body(Module *m, const Fn *body) {       // body: with both results
-  Str name = intern_printf(m->in, "%s.grad", body->name);
-  Fn *was = fn_find(m, name);
-  if (was) return was;
-  Fn *work = NEW(m->arena, Fn);                         // arguments as the body's, then the seed
+// A function that is never in the module: the body with its n first arguments' gradients, which g then holds. Its
+// arguments are the body's, then the gradient of the result, which is returned.
+static ValId grad_work(Grad *g, Module *m, const Fn *body, Str name, uint32_t n) {
+  Fn *work = NEW(m->arena, Fn);
   work->module = m, work->name = name;
   vec_push(m->arena, &work->node, (Node){.op = OP_none});
   vec_push(m->arena, &work->val, (Value){.type = 0});
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
   ir_args(work, body, map);
-  TypeId tseed = body->val.at[body->ret.at[0]].type;
-  ValId seed = ir_arg(work, tseed, 0);
+  ValId seed = ir_arg(work, body->val.at[body->ret.at[0]].type, 0);
   Build b = {.fn = work};
   ValId y = inline_value(&b, body, body->ret.at[0], map);
-  Grad g;
   NodeId last = work->node.n - 1;
-  grad_init(&g, work);
-  for (uint32_t i = 0; i < 3; i++) grad_wrt(&g, work->arg.at[i], DT_none);
-  grad_mark(&g);
-  grad_give(&g, y, seed);
-  grad_all(&g, last);
+  grad_init(g, work);
+  for (uint32_t i = 0; i < n; i++) grad_wrt(g, work->arg.at[i], DT_none);
+  grad_mark(g);
+  grad_give(g, y, seed);
+  grad_all(g, last);
+  for (uint32_t i = 0; i < n; i++)
+    if (!grad_of(g, work->arg.at[i])) bug("autodiff: %s does not depend on operand %u", body->name, i + 1);
+  return seed;
+}
 
+static void args_from(Fn *t, const Fn *work, uint32_t first, uint32_t n, ValId *kept) {
+  for (uint32_t i = first; i < first + n; i++) {
+    ValId v = work->arg.at[i];
+    kept[v] = ir_arg(t, work->val.at[v].type, work->val.at[v].name);
+  }
+}
+
+static Fn *grad_body(Module *m, const Fn *body) {       // body: with both results
+  Str name = intern_printf(m->in, "%s.grad", body->name);
+  Fn *was = fn_find(m, name);
+  if (was) return was;
+  Grad g;
+  ValId seed = grad_work(&g, m, body, name, 3);
+  const Fn *work = g.b.fn;
   Fn *t = fn_create(m, name);                           // q, k, v, dout, out, statistics, mask
   t->is_body = true, t->body_of = OP_attention_grad;
   ValId *kept = NEW_N(m->arena, ValId, work->val.n);
-  for (uint32_t i = 0; i < 3; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
-  kept[seed] = ir_arg(t, tseed, 0);
+  args_from(t, work, 0, 3, kept);
+  kept[seed] = ir_arg(t, work->val.at[seed].type, 0);
   for (uint32_t i = 0; i < 2; i++) ir_arg(t, body->val.at[body->ret.at[i]].type, 0);
-  for (uint32_t i = 3; i < body->arg.n; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  args_from(t, work, 3, body->arg.n - 3, kept);
   Build tb = {.fn = t};
-  for (uint32_t i = 0; i < 3; i++) {
-    ValId d = grad_of(&g, work->arg.at[i]);
-    if (!d) bug("autodiff: %s does not depend on operand %u", body->name, i + 1);
-    ir_return(t, inline_value(&tb, work, d, kept), "");
-  }
+  for (uint32_t i = 0; i < 3; i++) ir_return(t, inline_value(&tb, work, grad_of(&g, work->arg.at[i]), kept), "");
   return t;
 }
 
@@ -541,32 +552,16 @@ static Fn *transpose_body(Module *m, FnId id) {
   Str name = intern_printf(m->in, "%s.transposed", body->name);
   Fn *was = fn_find(m, name);
   if (was) return was;
-  Fn *work = NEW(m->arena, Fn);                         // arguments as the body's, then the seed
-  work->module = m, work->name = name;
-  vec_push(m->arena, &work->node, (Node){.op = OP_none});
-  vec_push(m->arena, &work->val, (Value){.type = 0});
-  ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  ir_args(work, body, map);
-  TypeId tseed = body->val.at[body->ret.at[0]].type;
-  ValId seed = ir_arg(work, tseed, 0);
-  Build b = {.fn = work};
-  ValId y = inline_value(&b, body, body->ret.at[0], map), x = work->arg.at[0];
   Grad g;
-  NodeId last = work->node.n - 1;
-  grad_init(&g, work);
-  grad_wrt(&g, x, DT_none);
-  grad_mark(&g);
-  grad_give(&g, y, seed);
-  grad_all(&g, last);
-  if (!grad_of(&g, x)) bug("autodiff: %s does not depend on its first operand", body->name);
-
+  ValId seed = grad_work(&g, m, body, name, 1);
+  const Fn *work = g.b.fn;
   Fn *t = fn_create(m, name);
   t->is_body = true, t->body_of = body->body_of == OP_dispatch ? OP_combine : OP_dispatch;
   ValId *kept = NEW_N(m->arena, ValId, work->val.n);
-  kept[seed] = ir_arg(t, tseed, 0);
-  for (uint32_t i = 1; i < body->arg.n; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  kept[seed] = ir_arg(t, work->val.at[seed].type, 0);
+  args_from(t, work, 1, body->arg.n - 1, kept);
   Build tb = {.fn = t};
-  ir_return(t, inline_value(&tb, work, grad_of(&g, x), kept), "");
+  ir_return(t, inline_value(&tb, work, grad_of(&g, work->arg.at[0]), kept), "");
   return t;
 }
 
