@@ -349,11 +349,12 @@ static void usage(FILE *to) {
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
-  Settings s = {.layer = -1};
+  const Settings defaults = {.layer = -1};
+  Settings s = defaults;
   Words words = {0};
   bool help = false;
   TRY(options_parse(a, c, argc, argv, &s, &words, &help));
-  if (help) return options_help(c, &s, stdout), 0;
+  if (help) return options_help(c, &defaults, stdout), 0;
   bool explain = !strcmp(c->name, "mtc explain");
   if (words.n < 1 || words.n > (explain ? 2u : 1u))
     return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
