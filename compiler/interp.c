@@ -11,7 +11,6 @@ bool interp_set_fault(Interp *it, const char *fmt, ...) {
 }
 
 const char *interp_fault(const Interp *it) { return it->fault; }
-uint32_t interp_ranks(const Interp *it) { return it->ranks; }
 void interp_seed(Interp *it, uint64_t seed) { it->seed = seed; }
 void interp_first(Interp *it, bool first) { it->first = first; }
 

@@ -14,7 +14,6 @@
 typedef struct Interp Interp;
 
 Interp *interp_create(Arena *a, const Module *m);                 // variables are 0; of the module as it is from here on
-uint32_t interp_ranks(const Interp *it);
 int64_t interp_count(const Module *m, TypeId t);                  // entries of the whole array
 void    interp_set(Interp *it, VarId v, const double *whole);     // on every rank that holds a part
 bool    interp_get(Interp *it, VarId v, double *whole);           // pending sums are summed; false: replicas differ

@@ -4,7 +4,7 @@
 #include <string.h>
 
 // ---- ranks and orders ---------------------------------------------------------------------------------------------
-uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis) {
+static uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis) {
   return rank / it->coord_step[axis] % (uint32_t)it->m->axis.at[axis].size;
 }
 
@@ -118,7 +118,7 @@ int64_t int_of(DType t, double v) {
   return dtype_load_int(t, &room);
 }
 
-int64_t int_wrap(DType t, uint64_t v) {
+static int64_t int_wrap(DType t, uint64_t v) {
   switch (t) {
   case DT_bool: return v != 0;
   case DT_i8:  return (int8_t)v;

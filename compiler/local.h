@@ -43,7 +43,6 @@ struct Interp {
 };
 
 static inline bool cells_float(DType t) { return dtype_is_float(t); }
-uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis);
 uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes);   // the first with the same coordinates on these axes
 const Order *order_of(Interp *it, DimId d, Split s, uint32_t rank);
 static inline const Order *local_order(Interp *it, const Local *l, int i, uint32_t rank) {
@@ -62,7 +61,6 @@ void  local_finish(Interp *it, Local *l, uint32_t rank);               // rounde
 bool  local_replicas(Interp *it, const Local *l, uint32_t *a, uint32_t *b);  // false: ranks a and b should hold the same
 
 int64_t int_of(DType t, double v);                                     // as a cast
-int64_t int_wrap(DType t, uint64_t v);
 
 // ---- moving entries: places to[i] <- from[i] along each of a few dims ---------------------------------------------------
 typedef struct { int64_t n, to, from, dto, dfrom, *tos, *froms; } Pairs;  // to + i·dto, or tos[i]

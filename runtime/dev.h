@@ -39,8 +39,7 @@ Work  *dev_work(Dev *d);                                          // its workers
 
 // ---- measurements -----------------------------------------------------------------------------------------------------
 typedef struct { int64_t runs; double seconds; } DevTime;
-DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins);        // since dev_open or dev_time_reset
-void    dev_time_reset(Dev *d);
+DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins);        // since dev_open
 typedef struct { uint32_t fn, ins; int64_t microbatch; double begin, end; } DevSpan;  // now_seconds
 const DevSpan *dev_spans(const Dev *d, PlanStream s, int64_t *n);
 #endif

@@ -334,11 +334,6 @@ void *dev_at(Dev *d, PlanArg at) {
 // ---- measurements -----------------------------------------------------------------------------------------------------
 DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins) { return d->time ? d->time[fn][ins] : (DevTime){0, 0}; }
 
-void dev_time_reset(Dev *d) {
-  for (uint32_t i = 1; i < d->plan->fn.n && d->time; i++)
-    memset(d->time[i], 0, d->plan->fn.at[i].ins.n * sizeof **d->time);
-}
-
 const DevSpan *dev_spans(const Dev *d, PlanStream s, int64_t *n) {
   *n = d->stream[s].nspan;
   return d->stream[s].span;

@@ -14,14 +14,14 @@ static const Str mem_name[] = {
 #undef X
 };
 
-Str bytes_text(Arena *a, double bytes) {
+static Str bytes_text(Arena *a, double bytes) {
   static const Str unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t u = 0;
   while (bytes >= 1024 && u + 1 < COUNT(unit)) bytes /= 1024, u++;
   return arena_printf(a, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
 }
 
-Str count_text(Arena *a, int64_t n) {
+static Str count_text(Arena *a, int64_t n) {
   char s[32], t[48];
   int k = snprintf(s, sizeof s, "%lld", (long long)n), out = 0;
   for (int i = 0; i < k; i++) {

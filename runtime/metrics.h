@@ -32,6 +32,4 @@ void   start_print(FILE *to, const Plan *p, const char *version, const About *ab
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
 Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);    // valid 0: not evaluated after this step
 Status metrics_close(Metrics *m);                                 // says if the log could not be written; again: nothing
-Str    bytes_text(Arena *a, double bytes);                        // "41.2 MiB"
-Str    count_text(Arena *a, int64_t n);                           // "10,795,776"
 #endif

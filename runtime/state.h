@@ -17,7 +17,6 @@ typedef struct State {
   Map by_name;                               // key_of(Tensor.name) -> View << 32 | index
 } State;
 void   state_init(Arena *a, const Plan *p, Dev *d, State *s);
-int64_t state_params(const State *s);                              // entries of all parameters, without padding
 TensorSource state_source(State *s);                               // for safetensors_write, ckpt_save
 
 void   state_draw(State *s);                                       // initial values; moments 0
