@@ -200,7 +200,6 @@ static void values(Emit *e, uint32_t level, uint8_t phase) {
   }
 }
 
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 
 static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
   for (uint32_t r = 0; r < e->k->nrange; r++)

@@ -227,7 +227,7 @@ static void run_index(const Ctx *c) {
 static void run_random(const Ctx *c) {
   Local *out = result(c);
   int64_t step = *(int64_t *)cells(c, 0), sample = *(int64_t *)cells(c, 1);
-  uint32_t hash = (uint32_t)hash_bytes(c->at->path, strlen(c->at->path), 0);
+  uint32_t hash = path_hash(c->at->path);
   uint64_t weight[MAX_DIMS], rows = 1;
   const Order *o[MAX_DIMS];
   int nd = out->type.ndim, batch = -1;

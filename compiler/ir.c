@@ -67,6 +67,12 @@ Storage var_storage(const Module *m, const Var *param) {
 
 VarId var_find(const Module *m, Str name) { return find(&m->var_by_name, name); }
 
+const Output *output_find(const Module *m, Str name) {
+  for (uint32_t i = 0; i < m->output.n; i++)
+    if (m->output.at[i].name == name) return &m->output.at[i];
+  return 0;
+}
+
 DimId dim_add(Module *m, Dim d) {
   if (dim_find(m, d.name)) bug("dim %s is added twice", d.name);
   DimId id = m->dim.n;

@@ -179,6 +179,7 @@ TypeId  type_intern(Module *m, Type t);
 TypeId  type_make(Module *m, DType dtype, const DimId *dims, uint32_t n);          // whole on every rank
 VarId   var_add(Module *m, Var v);                                // name must be new
 VarId   var_find(const Module *m, Str name);
+const Output *output_find(const Module *m, Str name);              // 0 when there is none
 Storage var_storage(const Module *m, const Var *param);           // whole, without padding: as checkpoints have it
 Fn     *fn_create(Module *m, Str name);                           // appended; name must be new (fn_replace to exchange)
 Fn     *fn_find(const Module *m, Str name);

@@ -212,7 +212,6 @@ static bool ins_is(const Kernel *k, KIns op) {
 }
 
 static bool has_access(const Ins *x) { return x->op == KI_load || x->op == KI_store || x->op == KI_accumulate || x->op == KI_index; }
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 
 static void drop_dead(Kernel *k) {
   Arena *a = k->arena;

@@ -115,6 +115,7 @@ uint32_t kernel_cumsum(Kernel *k, uint32_t a, bool from_end);     // inclusive, 
 void     kernel_finish(Kernel *k);   // drops dead and equal instructions, merges and sorts ranges, chooses the class, checks
 
 DType value_dtype(DType buffer);                                  // what a load gives: f32 of bf16, i32 of u16, i64 of u32
+static inline bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 static inline const Ins *kernel_ins(const Kernel *k, uint32_t v) { return &k->ins.at[v]; }
 
 // ---- what a caller needs to run it ----------------------------------------------------------------------------------

@@ -26,8 +26,6 @@ static int64_t wrap(int64_t a, char op, int64_t b) {
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
   return (int64_t)(op == '+' ? x + y : op == '-' ? x - y : x * y);
 }
-static int64_t div_floor(int64_t a, int64_t b) { return div_i64(a, b); }
-static double mod_floor(double a, double b) { return mod_f64(a, b); }
 
 static double alu_float(Alu op, double a, double b, double c) {
   switch (op) {
@@ -166,7 +164,6 @@ static uint8_t missing(const Eval *e) {                   // ranges whose point 
   return m;
 }
 
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 
 // Stores at the current point: those inside rows, or those of whole rows.
 static void stores(const Eval *e, bool inside, uint8_t gone) {

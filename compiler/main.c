@@ -377,11 +377,6 @@ static Status list(void (*what)(Text *t)) {
   return status;
 }
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n > k && !strcmp(s + n - k, end);
-}
-
 static Status no_command(const char *word) {
   Str names[COUNT(commands)];
   for (size_t i = 0; i < COUNT(commands); i++) names[i] = commands[i].name + 4;

@@ -35,12 +35,6 @@ static bool reads_param(const Module *m, const Node *n) {
 }
 static VarId param_of(const Module *m, VarId v) { return m->var.at[v].kind == VAR_copy ? m->var.at[v].of : v; }
 
-static const Output *output_of(const Module *m, Str name) {
-  for (uint32_t i = 0; i < m->output.n; i++)
-    if (m->output.at[i].name == name) return &m->output.at[i];
-  return 0;
-}
-
 static DType word_dtype(const Module *m, const char *path) {
   DType t = dtype_find(setting_word(m, path, "f32"));
   return dtype_is_float(t) && t != DT_float ? t : DT_f32;
@@ -61,7 +55,7 @@ static bool *active_nodes(const Autodiff *a) {
     for (uint32_t i = 0; i < n->nout; i++) varied[n->out + i] = any && type_is_float(val_type(f, n->out + i));
   }
   for (uint32_t i = 0; i < f->ret.n; i++) {
-    const Output *o = output_of(m, f->ret_name.at[i]);
+    const Output *o = output_find(m, f->ret_name.at[i]);
     useful[f->ret.at[i]] |= o && o->coef != 0;
   }
   for (NodeId id = f->node.n - 1; id; id--) {
@@ -112,7 +106,7 @@ static void add_outputs(Autodiff *a) {
   Module *m = a->m;
   for (uint32_t i = 0; i < a->fwd->ret.n; i++) {
     Str name = a->fwd->ret_name.at[i];
-    const Output *o = output_of(m, name);
+    const Output *o = output_find(m, name);
     ValId v = a->map[a->fwd->ret.at[i]];
     at_output(a, o, v, "the step's value of an output");
     Str var = intern_printf(m->in, "$out.%s", name);
@@ -152,7 +146,7 @@ static void find_reads(Autodiff *a, NodeId last, DType grads) {
 
 static void add_seeds(Autodiff *a) {
   for (uint32_t i = 0; i < a->fwd->ret.n; i++) {
-    const Output *o = output_of(a->m, a->fwd->ret_name.at[i]);
+    const Output *o = output_find(a->m, a->fwd->ret_name.at[i]);
     ValId v = a->map[a->fwd->ret.at[i]];
     if (!o || o->coef == 0 || !a->g.varied[v]) continue;
     at_output(a, o, v, "gradient of the objective");

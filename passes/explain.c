@@ -122,12 +122,6 @@ static void type_text(Text *t, const Program *p, const Ast *type) {   // "i32[ba
   text_puts(t, "]");
 }
 
-static const Output *output_find(const Module *m, Str name) {
-  for (uint32_t i = 0; i < m->output.n; i++)
-    if (m->output.at[i].name == name) return &m->output.at[i];
-  return 0;
-}
-
 static void output_text(Text *t, const Program *p, const Ast *formal) {
   const Output *o = output_find(p->module, formal->text);
   text_printf(t, "%s ", formal->text);

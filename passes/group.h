@@ -111,5 +111,4 @@ void    tile_text(Text *out, const Tile *t, const char *symbol);       // behind
 
 bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, PlanGemm *g, ValId base[2], int64_t at[2]);
 void    steps_print(Text *t, const Groups *g);                         // the steps, what each reads and makes, and why that is stored
-uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits
 #endif

@@ -31,7 +31,6 @@ uint32_t scalar_slot(const Module *m, VarId v) {
   return slot;
 }
 
-uint32_t path_hash(Str path) { return (uint32_t)hash_bytes(path, strlen(path), 0); }
 
 bool group_accumulates(const Group *g) {
   for (uint32_t i = 0; i < g->root.n; i++)

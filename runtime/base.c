@@ -118,6 +118,8 @@ void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item) {
 // ---- hashing ----------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) { return XXH3_64bits_withSeed(p, n, seed); }
 
+uint32_t path_hash(const char *path) { return (uint32_t)hash_bytes(path, strlen(path), 0); }
+
 uint64_t hash_mix(uint64_t a, uint64_t b) {                       // splitmix64 of the two, order matters
   uint64_t x = a * 0x9e3779b97f4a7c15u + b + 0x7f4a7c15u;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -237,6 +239,11 @@ void text_printf(Text *t, const char *fmt, ...) {
     if ((size_t)n < t->room - t->n) { t->n += (size_t)n; return; }
     text_room(t, (size_t)n);
   }
+}
+
+bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
 }
 
 // ---- nearest word -----------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item);
 // ---- hashing --------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);      // XXH3
 uint64_t hash_mix(uint64_t a, uint64_t b);                        // order matters
+uint32_t path_hash(const char *path);                             // of a parameter or a random op: its draws depend on it
 
 // u64 -> u64
 typedef struct { Arena *arena; uint64_t *key, *val; uint8_t *used; uint32_t n, room; } Map;
@@ -55,6 +56,12 @@ void text_init(Text *t, Arena *a);
 void text_add(Text *t, const char *s, size_t n);
 void text_puts(Text *t, const char *s);
 void text_printf(Text *t, const char *fmt, ...) PRINTF(2, 3);
+
+// ---- characters -------------------------------------------------------------------------------------------------
+static inline int hex_digit(char c) {                             // as plans and the IR's text have them; -1: none
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+bool ends_with(const char *s, const char *end);
 
 // ---- nearest word, for "did you mean": 0 when nothing is near ---------------------------------------------------
 Str nearest(const char *word, const Str *words, size_t n);

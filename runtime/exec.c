@@ -59,7 +59,7 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
   x->slot.seed = plan_find_slot(p, "$seed");
   for (uint32_t i = 0; i < p->slot.n; i++) {               // which random numbers an op draws: by the hash of its path
     if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
-    int64_t hash = init_hash(p->slot.at[i].name + 8);
+    int64_t hash = path_hash(p->slot.at[i].name + 8);
     memcpy(dev_slot(d, i + 1), &hash, sizeof hash);
   }
   for (uint32_t i = 0; i < p->output.n; i++) {

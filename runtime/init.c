@@ -12,7 +12,6 @@ typedef struct {
   int64_t row;                               // stored entries of the last dim
 } Fill;
 
-uint32_t init_hash(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
 
 static float draw(const Fill *f, uint64_t i) {
   switch (f->init) {
@@ -58,7 +57,7 @@ void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, i
             (float)a,
             (float)b,
             (uint64_t)seed,
-            init_hash(s->name),
+            path_hash(s->name),
             storage,
             s->ndim ? s->dim[s->ndim - 1].size : 1};
   int64_t total = storage_count(s);

@@ -8,5 +8,4 @@
 // name with its holes, number of the entry in row-major order over the extents), then converted.
 // normal: mean 0, deviation a. uniform: a to b.
 void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage);
-uint32_t init_hash(const char *name);        // of a path
 #endif

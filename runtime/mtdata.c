@@ -124,11 +124,6 @@ static Status lines_prepare(Preparation *p, const char *path, FILE *f, bool json
   return s;
 }
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n >= k && !strcmp(s + n - k, end);
-}
-
 static Status input_prepare(Preparation *p, const char *path) {
   const char *format = p->options->format;
   bool standard = !strcmp(path, "-");

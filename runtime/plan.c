@@ -94,7 +94,6 @@ static void space(Reader *r) {
   if (!next_is(r, " ")) wrong(r, "a field is missing");
 }
 
-static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 static Str quoted(Reader *r) {
   char *s = arena_alloc(r->plan->arena, (size_t)(r->end - r->p) < 4096 ? (size_t)(r->end - r->p) : 4096);
