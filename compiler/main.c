@@ -318,10 +318,11 @@ static Status run_interp(Arena *a, const char *path, const Settings *s) {
   return interp_command(a, p->module, &s->interp);
 }
 
-static Status run_opt(const char *path, const Settings *s) {
-  bool on;
-  TRY(color_of(s->color, &on));
-  return s->after ? passes_opt(path, s->after, (RunOptions){0})
+static Status run_opt(Arena *a, const char *path, const Settings *s) {
+  Diag d;
+  diag_init(&d, a);
+  TRY(color_of(s->color, &d.color));
+  return s->after ? passes_opt(&d, path, s->after, stdout)
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
@@ -363,7 +364,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc check")) return run_check(a, path, &s);
   if (!strcmp(c->name, "mtc dump")) return run_dump(a, path, &s);
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
-  if (!strcmp(c->name, "mtc opt")) return run_opt(path, &s);
+  if (!strcmp(c->name, "mtc opt")) return run_opt(a, path, &s);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
 }
 

@@ -37,5 +37,5 @@ Status pass_skippable(PassSet skip);         // refuses what is required
 // module that is not right is a bug of the pass, and so is skipping what is required.
 bool   passes_run(Module *m, Pass upto, RunOptions o);
 // mtc opt: reads an IR text, runs the named passes in the order given, prints what came out.
-Status passes_opt(const char *path, const char *names, RunOptions o);
+Status passes_opt(Diag *d, const char *path, const char *names, FILE *to);
 #endif
