@@ -241,6 +241,16 @@ void text_printf(Text *t, const char *fmt, ...) {
   }
 }
 
+size_t utf8_length(const unsigned char *s, size_t n) {
+  size_t k = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  if (k > n) return 0;
+  for (size_t i = 1; i < k; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90)) return 0;      // overlong
+  if ((*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f)) return 0;      // surrogates; past U+10FFFF
+  return k;
+}
+
 bool ends_with(const char *s, const char *end) {
   size_t n = strlen(s), k = strlen(end);
   return n >= k && !strcmp(s + n - k, end);

@@ -62,6 +62,8 @@ static inline int hex_digit(char c) {                             // as plans an
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 bool ends_with(const char *s, const char *end);
+// The bytes of the UTF-8 character at s, of which n follow or a 0 ends them; 0 when it is none.
+size_t utf8_length(const unsigned char *s, size_t n);
 
 // ---- nearest word, for "did you mean": 0 when nothing is near ---------------------------------------------------
 Str nearest(const char *word, const Str *words, size_t n);
