@@ -1,6 +1,6 @@
 // dot.c -- functions as graphviz pictures. Iterations of the outermost repeat that hold the same ops in the same order
-// are drawn once ("layers 1–12 ×12"): dot's time grows faster than the number of nodes. What flows from one iteration to
-// the next is dashed. Constants stand inside the nodes that use them.
+// are drawn once ("layers 1–12 ×12"): dot's time grows faster than the number of nodes. What flows from one iteration
+// to the next is dashed. Constants stand inside the nodes that use them.
 #include "compiler/ir.h"
 #include "grammar/ir_text.h"
 
@@ -19,7 +19,8 @@ typedef struct {
   Arena *temp;
   VEC(Layer) layer;                          // [0]: the nodes outside of all
   uint32_t *of, *place;                      // by node: the index of its layer, its place there
-  bool *noted, *typed;                       // by value: drawn as one that comes from elsewhere; its type stands at an edge
+  // by value: drawn as one that comes from elsewhere; its type stands at an edge
+  bool *noted, *typed;
 } Dot;
 
 static const struct { const char *name, *fill; } look[KC_COUNT] = {
@@ -126,8 +127,8 @@ static void put_node(Dot *d, NodeId id) {
   if (*n->path) text_printf(&tip, " %s", n->path);
   text_printf(&tip, "\n%s\n", n->why ? n->why : "");
   ir_print_node(&tip, d->f, id);
-  text_printf(d->t, "    n%u_%u [id=\"op%u_%u\", shape=%s, fillcolor=\"%s\"%s, label=\"", fn_id(d->f), id, fn_id(d->f), id, shape(n), look[k].fill,
-              n->fwd ? ", color=\"#a04040\"" : "");
+  text_printf(d->t, "    n%u_%u [id=\"op%u_%u\", shape=%s, fillcolor=\"%s\"%s, label=\"", fn_id(d->f), id,
+              fn_id(d->f), id, shape(n), look[k].fill, n->fwd ? ", color=\"#a04040\"" : "");
   escape(d->t, text.s);
   text_puts(d->t, "\", tooltip=\"");
   escape(d->t, tip.s);

@@ -63,7 +63,8 @@ static ValId add_split(Body *c, const Node *n, const ValId *in) {
     }
     return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
   }
-  bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;   // the rule leaves their splits open
+  // the rule leaves their splits open
+  bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;
   ValId v = ir_add(&c->b, n->op, in, n->nin, n->attr);
   for (uint32_t i = 0; i < n->nout; i++) {
     Type found = *val_type(f, v + i);
@@ -79,7 +80,8 @@ static ValId add_whole(Body *c, const Node *n, const ValId *in) {
   return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
 }
 
-static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId), ValId *out) {
+static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId),
+                         ValId *out) {
   Arena *a = b->fn->module->arena;
   Body c = {.b = *b, .body = body, .map = NEW_N(a, ValId, body->val.n)};
   for (uint32_t i = 0; i < body->arg.n; i++) {

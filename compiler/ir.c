@@ -4,8 +4,8 @@
 
 enum { EW = OPF_EW, LINEAR = OPF_LINEAR, VIEW = OPF_VIEW, STATE = OPF_STATE, RANDOM = OPF_RANDOM, COLL = OPF_COLL,
        COMPOSITE = OPF_COMPOSITE, CHEAP = OPF_CHEAP };
-enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, DIMS = AT_DIMS, TO = AT_TO, AXES = AT_AXES,
-       ARGS = AT_ARGS };
+enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, DIMS = AT_DIMS, TO = AT_TO,
+       AXES = AT_AXES, ARGS = AT_ARGS };
 
 // SPLIT(free, frozen) -> the count and the words with their prefix
 #define SP_1(a) 1, {SPLIT_##a}
@@ -16,7 +16,8 @@ enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, D
 
 const OpInfo op_info[OP_COUNT] = {
   [OP_none] = {.name = "none"},
-#define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) [OP_##name] = {#name, in, out, flags, attrs, split, KC_##kernel},
+#define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) \
+  [OP_##name] = {#name, in, out, flags, attrs, split, KC_##kernel},
 #include "compiler/ops.def"
 #undef OP
 };
@@ -45,7 +46,8 @@ Module *module_create(Arena *a, Intern *in, Diag *d) {
   vec_push(a, &m->type, (Type){.dtype = DT_none});
   vec_push(a, &m->var, (Var){.name = ""});
   vec_push(a, &m->fn, (Fn *)0);
-  map_init(&m->dim_by_name, a), map_init(&m->var_by_name, a), map_init(&m->fn_by_name, a), map_init(&m->type_by_hash, a);
+  map_init(&m->dim_by_name, a), map_init(&m->var_by_name, a), map_init(&m->fn_by_name, a),
+      map_init(&m->type_by_hash, a);
   return m;
 }
 
@@ -175,7 +177,9 @@ Split split_push(Split s, uint32_t axis) {
   return (Split)(s | (axis + 1) << at);
 }
 
-int64_t type_local(const Module *m, const Type *t, uint32_t i) { return dim_of(m, t->dim[i])->size / split_ways(m, t->split[i]); }
+int64_t type_local(const Module *m, const Type *t, uint32_t i) {
+  return dim_of(m, t->dim[i])->size / split_ways(m, t->split[i]);
+}
 
 int64_t type_count(const Module *m, const Type *t) {
   int64_t n = 1;
@@ -230,9 +234,10 @@ void ir_return(Fn *f, ValId v, Str name) {
 static Node node_make(const Build *b, Op op, const ValId *in, uint32_t nin, Attr at, FnId body) {
   Fn *f = b->fn;
   Arena *a = f->module->arena;
-  if (op_info[op].nin >= 0 && (uint32_t)op_info[op].nin != nin) bug("%s takes %d operands, got %u", op_info[op].name, op_info[op].nin, nin);
-  Node n = {.op = op, .nin = (uint16_t)nin, .in = f->operand.n, .out = f->val.n, .attr = at, .body = body, .loc = b->loc,
-            .fwd = b->fwd, .why = b->why, .path = b->path ? b->path : "", .layer = b->layer};
+  if (op_info[op].nin >= 0 && (uint32_t)op_info[op].nin != nin)
+    bug("%s takes %d operands, got %u", op_info[op].name, op_info[op].nin, nin);
+  Node n = {.op = op, .nin = (uint16_t)nin, .in = f->operand.n, .out = f->val.n, .attr = at, .body = body,
+            .loc = b->loc, .fwd = b->fwd, .why = b->why, .path = b->path ? b->path : "", .layer = b->layer};
   for (uint32_t i = 0; i < nin; i++) {
     ValId v = in[i];                                    // in[] may lie in the pool that grows
     if (!v || v >= f->val.n) bug("%s in %s: operand %u is no value", op_info[op].name, f->name, i);
@@ -262,7 +267,8 @@ static uint32_t results(const Module *m, Op op, const Attr *at) {
   return (uint32_t)n;
 }
 
-ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout, FnId body) {
+ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout,
+                   FnId body) {
   return node_push(b, node_make(b, op, in, nin, at, body), types, nout);
 }
 
@@ -276,7 +282,8 @@ static ValId add_inferred(Build *b, Op op, const ValId *in, uint32_t nin, Attr a
   Text why;
   text_init(&why, m->arena);
   if (!shape_infer(m, b->fn, &n, types, &why))
-    bug("%s in %s (%s, %s): %s", op_info[op].name, b->fn->name, span_text(m->diag, m->arena, b->loc), b->why ? b->why : "", why.s);
+    bug("%s in %s (%s, %s): %s", op_info[op].name, b->fn->name, span_text(m->diag, m->arena, b->loc),
+        b->why ? b->why : "", why.s);
   return node_push(b, n, types, nout);
 }
 

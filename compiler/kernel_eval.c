@@ -116,7 +116,10 @@ static Val compute(const Eval *e, uint32_t v) {
       memcpy(t == DT_f64 ? (void *)&r.f : (void *)&r.i, e->scalars + 8 * x->i, 8);
       return r;
     }
-    case KI_random: return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)(uint64_t)b.i, (uint32_t)((uint64_t)b.i >> 32), (uint64_t)c.i)};
+    case KI_random: {
+      uint64_t place = (uint64_t)b.i;
+      return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)place, (uint32_t)(place >> 32), (uint64_t)c.i)};
+    }
     case KI_cumsum: return e->sums[v][e->inner];
     case KI_reduce: case KI_store: case KI_accumulate: case KI_none: break;
   }
@@ -218,7 +221,8 @@ static void row(Eval *e) {
     pass(e, p);
     for (uint32_t v = 1; v < k->ins.n; v++) {
       const Ins *x = kernel_ins(k, v);
-      if (x->op == KI_reduce && e->pass[v] == p + 1) e->val[v] = rounded((DType)x->dtype, (Val){(double)e->acc[v].f, e->acc[v].i});
+      if (x->op == KI_reduce && e->pass[v] == p + 1)
+        e->val[v] = rounded((DType)x->dtype, (Val){(double)e->acc[v].f, e->acc[v].i});
     }
   }
   if (!gone)

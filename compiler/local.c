@@ -26,7 +26,8 @@ static Order *order_make(Interp *it, const Dim *d, int64_t pieces, int64_t piece
   Order *o = NEW(it->arena, Order);
   int64_t chunks = dim_of(it->m, d->root)->zigzag;
   if (d->size % pieces || (chunks && d->size % chunks))
-    bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces, (long long)chunks);
+    bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces,
+        (long long)chunks);
   *o = (Order){.n = d->size / pieces, .base = d->size / pieces * piece, .extent = d->extent};
   if (!chunks) return o;
   int64_t *global = NEW_N(it->arena, int64_t, o->n), *place = NEW_N(it->arena, int64_t, d->size);
@@ -145,7 +146,8 @@ static void zero_padding(Interp *it, Local *l, uint32_t rank) {
   }
 }
 
-// dtype_round, fast for what lies between least (the least normal number) and most: to nearest, ties to even, in the bits
+// dtype_round, fast for what lies between least (the least normal number) and most: to nearest,
+// ties to even, in the bits
 static double round_to(DType t, int mantissa, double least, double most, double v) {
   uint64_t u, half = (uint64_t)1 << (51 - mantissa);
   if (!(fabs(v) >= least && fabs(v) < most)) return v == 0 ? v : dtype_round(t, v);

@@ -14,7 +14,8 @@ typedef struct {
   Map op, dtype, file;                       // interned name -> Op, DType, index of Diag.source
   Map var_kind, init_kind;
   uint32_t errors;                           // Diag.errors at the start
-  bool echo;                                 // a line has an error: what it would have defined is unknown, and that was said
+  // a line has an error: what it would have defined is unknown, and that was said
+  bool echo;
   Fn *f;
   Map value;                                 // of f: the text's number -> ValId; 0: its line has an error
   VEC(Span) place;                           // of f's nodes, from 1
@@ -28,8 +29,12 @@ static bool err(Reader *r, Span at, const char *code, const char *fmt, ...) {
   va_end(args);
   return false;
 }
-static bool unknown(Reader *r, const IrTree *t, const char *what) { return err(r, t->span, "IR03", "no %s '%s'", what, t->text); }
-static bool twice(Reader *r, const IrTree *t, const char *what) { return err(r, t->span, "IR03", "%s '%s' is defined twice", what, t->text); }
+static bool unknown(Reader *r, const IrTree *t, const char *what) {
+  return err(r, t->span, "IR03", "no %s '%s'", what, t->text);
+}
+static bool twice(Reader *r, const IrTree *t, const char *what) {
+  return err(r, t->span, "IR03", "%s '%s' is defined twice", what, t->text);
+}
 static bool bad(Reader *r, Span at, const char *what) { return err(r, at, "IR04", "%s", what); }
 
 // ---- words --------------------------------------------------------------------------------------------------------
@@ -49,8 +54,12 @@ static bool whole(Reader *r, const IrTree *t, int64_t lo, int64_t hi, int64_t *v
   return true;
 }
 
-static bool read_dim(Reader *r, const IrTree *t, DimId *d) { return (*d = dim_find(r->m, t->text)) || unknown(r, t, "dim"); }
-static bool read_var(Reader *r, const IrTree *t, VarId *v) { return (*v = var_find(r->m, t->text)) || unknown(r, t, "variable"); }
+static bool read_dim(Reader *r, const IrTree *t, DimId *d) {
+  return (*d = dim_find(r->m, t->text)) || unknown(r, t, "dim");
+}
+static bool read_var(Reader *r, const IrTree *t, VarId *v) {
+  return (*v = var_find(r->m, t->text)) || unknown(r, t, "variable");
+}
 
 static bool read_axis(Reader *r, const IrTree *t, uint32_t *axis) {
   int i = axis_find(r->m, t->text);
@@ -277,7 +286,8 @@ static bool read_value(Reader *r, const IrTree *t, ValId *v, bool *poison) {
 
 static bool push_dim(Line *l, const IrTree *t, DimId *to, uint8_t *n, unsigned kind) {
   if (!(op_info[l->op].attrs & kind))
-    return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name, kind == AT_TO ? "after an arrow" : "in brackets");
+    return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name,
+               kind == AT_TO ? "after an arrow" : "in brackets");
   if (*n == MAX_DIMS) return err(l->r, t->span, "IR04", "at most %d dims are named", MAX_DIMS);
   return read_dim(l->r, t, &to[(*n)++]);
 }

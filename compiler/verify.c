@@ -58,7 +58,8 @@ bool type_check(const Module *m, const Type *t, Text *why) {
     }
     int64_t ways = split_ways(m, t->split[i]);
     if (dim_of(m, t->dim[i])->size % ways)
-      return no(why, "%s has %lld entries, which %lld ranks cannot share alike", dim_of(m, t->dim[i])->name, (long long)dim_of(m, t->dim[i])->size, (long long)ways);
+      return no(why, "%s has %lld entries, which %lld ranks cannot share alike", dim_of(m, t->dim[i])->name,
+                (long long)dim_of(m, t->dim[i])->size, (long long)ways);
   }
   return true;
 }
@@ -98,7 +99,8 @@ static bool axes_check(const Module *m, const Fn *f, const Node *n, Text *why) {
   if (op_info[n->op].attrs & AT_TO && at->nto != 1) return no(why, "one dim is named after the arrow");
   const Type *t = val_type(f, node_in(f, n)[0]);
   for (uint32_t i = 0; i < t->ndim; i++)
-    if (__builtin_popcount(split_mask(t->split[i])) + __builtin_popcount(at->axes) > MAX_SPLIT && n->op != OP_all_gather && n->op != OP_all_reduce &&
+    if (__builtin_popcount(split_mask(t->split[i])) + __builtin_popcount(at->axes) > MAX_SPLIT &&
+        n->op != OP_all_gather && n->op != OP_all_reduce &&
         t->dim[i] == (n->op == OP_all_to_all ? at->to[0] : at->dims[0]))
       return no(why, "%s would be split by more than %d axes", dim_of(m, t->dim[i])->name, MAX_SPLIT);
   return true;
@@ -155,7 +157,8 @@ bool node_check(Module *m, const Fn *f, NodeId id, Text *why) {
     TypeId given = f->val.at[n->out + i].type;
     Text misfit = {.arena = why->arena};
     if (given == rule[i] || type_fits(m, n, rule[i], given, &misfit)) continue;
-    return no(why, "its result is %s, the op gives %s: %s", type_text(m, &m->type.at[given], why->arena), type_text(m, &m->type.at[rule[i]], why->arena), misfit.s);
+    return no(why, "its result is %s, the op gives %s: %s", type_text(m, &m->type.at[given], why->arena),
+              type_text(m, &m->type.at[rule[i]], why->arena), misfit.s);
   }
   return true;
 }
@@ -168,7 +171,8 @@ typedef struct {
   Arena *temp;
   uint8_t *type_ok;                                     // of each type: 0 not looked at, 1 right, 2 not
   uint32_t *written;                                    // of each variable: the last function that writes it
-  uint8_t *height;                                      // of each function: 1 + the most bodies below it; 0 not looked at
+  // of each function: 1 + the most bodies below it; 0 not looked at
+  uint8_t *height;
   bool ok;
 } Verify;
 
@@ -178,7 +182,8 @@ static bool wrong(Verify *v, Span at, const char *fmt, ...) {
   va_start(args, fmt);
   const char *what = arena_vprintf(v->temp, fmt, args);
   va_end(args);
-  diag_error(v->m->diag, at, "IR10", "%s%s%s%s", v->after ? "after " : "", v->after ? v->after : "", v->after ? ": " : "", what);
+  diag_error(v->m->diag, at, "IR10", "%s%s%s%s", v->after ? "after " : "", v->after ? v->after : "",
+             v->after ? ": " : "", what);
   return v->ok = false;
 }
 
@@ -230,7 +235,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
     const Node *n = fn_node(f, id);
     if (n->op <= OP_none || n->op >= OP_COUNT) return wrong(v, n->loc, "%s, node %u has no op", f->name, id);
     if (n->out != next || n->nout > f->val.n - next)
-      return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name, next);
+      return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name,
+                   next);
     for (uint32_t i = 0; i < n->nout; i++, next++)
       if (f->val.at[next].def != id)
         return wrong(v, n->loc, "%s: value %u is not defined by node %u", f->name, next, id);
@@ -238,7 +244,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
       return wrong(v, n->loc, "%s, node %u: operands past the pool", f->name, id);
     for (uint32_t i = 0; i < n->nin; i++)
       if (!node_in(f, n)[i] || node_in(f, n)[i] >= n->out)
-        return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id, op_info[n->op].name, i + 1);
+        return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id,
+                     op_info[n->op].name, i + 1);
   }
   if (next != f->val.n)
     return wrong(v, (Span){0}, "%s has %u values, %u are defined", f->name, f->val.n - 1, next - 1);

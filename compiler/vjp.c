@@ -5,8 +5,8 @@
 // A value and its gradient have the same dims; the order is the operand's where it costs nothing to choose (products,
 // sums). Padding needs no care: the padding of every value is 0, gradients' too.
 //
-// Nodes come in the order of the calls that make them, so no call has two arguments that make nodes: C leaves open which
-// is evaluated first.
+// Nodes come in the order of the calls that make them, so no call has two arguments that make nodes:
+// C leaves open which is evaluated first.
 //
 // Gradients are selected, never multiplied by 0, so an inf or NaN in a branch that was not taken does not leak.
 #include "compiler/vjp.h"
@@ -63,7 +63,10 @@ static ValId reduced(Grad *g, ValId c, ValId v) {
 
 RULE(none) { (void)g, (void)n, (void)dout, (void)din; }
 RULE(zero) { (void)g, (void)n, (void)dout, (void)din; }
-RULE(body) { (void)dout, (void)din, bug("autodiff: %s in %s is not inlined", op_info[fn_node(g->b.fn, n)->op].name, g->b.fn->name); }
+RULE(body) {
+  (void)dout, (void)din;
+  bug("autodiff: %s in %s is not inlined", op_info[fn_node(g->b.fn, n)->op].name, g->b.fn->name);
+}
 
 RULE(neg) { (void)n; din[0] = neg(g, dout[0]); }
 RULE(add) { (void)g, (void)n; din[0] = din[1] = dout[0]; }
@@ -91,7 +94,8 @@ RULE(pow) {
   if (needs(g, n, 0) && k == 1) din[0] = dout[0];
   else if (needs(g, n, 0) && k == 2) din[0] = mul(g, dout[0], scaled(g, x, 2));
   else if (needs(g, n, 0) && k == 3) din[0] = mul(g, dout[0], scaled(g, mul(g, x, x), 3));
-  else if (needs(g, n, 0) && known && k != 0) din[0] = mul(g, dout[0], scaled(g, ir_binary(&g->b, OP_pow, x, num(g, k - 1, x)), k));
+  else if (needs(g, n, 0) && known && k != 0)
+    din[0] = mul(g, dout[0], scaled(g, ir_binary(&g->b, OP_pow, x, num(g, k - 1, x)), k));
   else if (needs(g, n, 0) && !known) {
     ValId zero = ir_binary(&g->b, OP_eq, p, num(g, 0, p));
     ValId d = mul(g, dout[0], mul(g, p, ir_binary(&g->b, OP_pow, x, sub(g, p, num(g, 1, p)))));
@@ -236,7 +240,8 @@ RULE(unstack) {                                         // results without a gra
   din[0] = ir_add_typed(&g->b, OP_stack, part, k, at, &t, 1, 0);
 }
 
-// gather and scatter are each other's transpose; the dims that rows and index share beside the indexed one are batch dims
+// gather and scatter are each other's transpose; the dims that rows and index share beside the
+// indexed one are batch dims
 RULE(gather) {
   ValId x = in(g, n, 0), i = in(g, n, 1);
   Attr at = {.ndims = 1};
@@ -264,7 +269,9 @@ static DType inner_dtype(const Grad *g, NodeId n) {
   return wider(t, DT_f32);
 }
 
-static ValId sum_here(Grad *g, NodeId n, ValId x) { return ir_dims(&g->b, OP_sum, x, attr(g, n)->dims, attr(g, n)->ndims); }
+static ValId sum_here(Grad *g, NodeId n, ValId x) {
+  return ir_dims(&g->b, OP_sum, x, attr(g, n)->dims, attr(g, n)->ndims);
+}
 
 static double count_here(const Grad *g, NodeId n) {     // entries of the composite's dims
   double c = 1;
@@ -339,8 +346,8 @@ static void transpose(Grad *g, NodeId n, Op op, ValId dout, ValId *din) {
 RULE(dispatch) { transpose(g, n, OP_combine, dout[0], din); }
 RULE(combine)  { transpose(g, n, OP_dispatch, dout[0], din); }
 
-// Attention's rule works on the rows' statistics, a second result; its gradient is an op, whose body is the derivative of
-// attention's: what computes it may use the results and the statistics, the body computes from the operands.
+// Attention's rule works on the rows' statistics, a second result; its gradient is an op, whose body is the derivative
+// of attention's: what computes it may use the results and the statistics, the body computes from the operands.
 static NodeId softmax_along(const Fn *body, DimId t) {  // 0: there is none
   for (NodeId id = 1; id < body->node.n; id++)
     if (fn_node(body, id)->op == OP_softmax && fn_node(body, id)->attr.dims[0] == t) return id;

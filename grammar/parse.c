@@ -76,7 +76,9 @@ Ast *parse(Arena *a, Intern *in, Diag *d, uint16_t source) {
   return root ? root : ast_node(a, N_list, (Span){.file = source}, 0);
 }
 
-Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_setting); }
+Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) {
+  return run_whole(a, in, d, source, START_setting);
+}
 
 Ast *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_values); }
 

@@ -1,7 +1,7 @@
 // autodiff.c -- forward becomes micro: forward and backward of one microbatch.
 //
-// micro keeps forward's nodes and arguments. It then adds, for every scalar output, `accumulate $out.NAME` (the value, or
-// its share of the step's mean), and the gradient of the objective Σ coef · output by every parameter, `accumulate
+// micro keeps forward's nodes and arguments. It then adds, for every scalar output, `accumulate $out.NAME` (the value,
+// or its share of the step's mean), and the gradient of the objective Σ coef · output by every parameter, `accumulate
 // NAME:grad`, as soon as the last use of the parameter is behind. A parameter that is read several times (tied) is one
 // variable with one gradient. Only what lies between parameters and objective is differentiated.
 //
@@ -111,7 +111,9 @@ static void add_outputs(Autodiff *a) {
     at_output(a, o, v, "the step's value of an output");
     Str var = intern_printf(m->in, "$out.%s", name);
     VarId to = var_find(m, var);
-    if (!to) to = var_add(m, (Var){.name = var, .type = type_make(m, DT_f64, 0, 0), .kind = VAR_scalar, .loc = a->b.loc, .why = a->b.why});
+    if (!to)
+      to = var_add(m, (Var){.name = var, .type = type_make(m, DT_f64, 0, 0), .kind = VAR_scalar, .loc = a->b.loc,
+                            .why = a->b.why});
     v = share(a, ir_cast(&a->b, v, m->type.at[m->var.at[to].type].dtype), o);
     ir_add(&a->b, OP_accumulate, &v, 1, (Attr){.var = to});
   }

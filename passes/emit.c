@@ -74,7 +74,8 @@ static void emit_vars(Emit *e) {
   static const PlanVarKind kind[VAR_COUNT] = {
       [VAR_param] = PVAR_param, [VAR_copy] = PVAR_copy, [VAR_grad] = PVAR_grad, [VAR_moment] = PVAR_moment};
   static const PlanInit init[INIT_COUNT] = {
-      [INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal, [INIT_uniform] = PINIT_uniform};
+      [INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal,
+      [INIT_uniform] = PINIT_uniform};
   Plan *p = e->p;
   Module *m = e->m;
   uint32_t *row = NEW_N(e->a, uint32_t, m->var.n);

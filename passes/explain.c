@@ -462,7 +462,8 @@ void explain_names(const Program *p, Names *out) {
 // ---- lists ------------------------------------------------------------------------------------------------
 void ops_list(Text *t) {
   static const char *const split[] = {
-    [SPLIT_free] = "free", [SPLIT_sum] = "sum", [SPLIT_max] = "max", [SPLIT_internal] = "internal", [SPLIT_frozen] = "frozen",
+    [SPLIT_free] = "free", [SPLIT_sum] = "sum", [SPLIT_max] = "max",
+    [SPLIT_internal] = "internal", [SPLIT_frozen] = "frozen",
   };
   static const char *const kernel[KC_COUNT] = {
     [KC_none] = "-", [KC_map] = "map", [KC_row] = "row",

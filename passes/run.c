@@ -24,7 +24,8 @@ static Status no_pass(const char *name) {
   Str near = nearest(name, names + 1, PASS_COUNT - 1);
   char list[512] = "";
   for (Pass p = PASS_none + 1; p < PASS_COUNT; p++) strcat(strcat(list, p > PASS_none + 1 ? ", " : ""), names[p]);
-  return fail(EXIT_USAGE, "no pass '%s'%s%s%s; passes are %s", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", list);
+  return fail(EXIT_USAGE, "no pass '%s'%s%s%s; passes are %s", name, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "", list);
 }
 
 Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n) {

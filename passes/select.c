@@ -1,8 +1,9 @@
 // select.c -- the graph in the form that kernels and library products take.
 //
-// Composites are replaced by their bodies, but attention and its gradient where there is a kernel for them. A product that contracts nothing is an elementwise multiplication. A product
-// whose operands or result a library call cannot address (no dim of stride 1 where it needs one) gets a copy of the
-// operand, or another order of the result. Nothing changes what is computed.
+// Composites are replaced by their bodies, but attention and its gradient where there is a kernel for them. A
+// product that contracts nothing is an elementwise multiplication. A product whose operands or result a library
+// call cannot address (no dim of stride 1 where it needs one) gets a copy of the operand, or another order of the
+// result. Nothing changes what is computed.
 #include "compiler/inline.h"
 #include "passes/group.h"
 #include "passes/pass.h"
@@ -23,13 +24,15 @@ static ValId outer(Build *b, const Type *out, ValId x, ValId y) {      // x · y
   return ir_cast(b, v, out->dtype);
 }
 
-// x with its dims in the order: those that `other` shares, its own, the contracted ones (in one order for both operands)
+// x with its dims in the order: those that `other` shares, its own, the contracted ones (in one
+// order for both operands)
 static ValId reordered(Build *b, ValId x, const Type *other, const DimId *inner, uint32_t ninner) {
   Type t = *val_type(b->fn, x), now = t;
   uint32_t n = 0;
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < t.ndim; i++)
-      if (!dims_have(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
+      if (!dims_have(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass)
+        now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
   for (uint32_t i = 0; i < ninner; i++) now.dim[n] = inner[i], now.split[n++] = t.split[type_pos(&t, inner[i])];
   TypeId id = type_intern(b->fn->module, now);
   Build copy = *b;
@@ -54,7 +57,8 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
           bool inx = type_pos(&tx, given->dim[i]) >= 0, iny = type_pos(&ty, given->dim[i]) >= 0;
           if ((inx && iny ? 0 : inx ? 1 : 2) == pass) out.dim[k] = given->dim[i], out.split[k++] = given->split[i];
         }
-      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at)) bug("select: a product at line %u cannot be addressed", n->loc.line);
+      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, &g, base, at))
+        bug("select: a product at line %u cannot be addressed", n->loc.line);
     }
   }
   TypeId type = type_intern(m, out);

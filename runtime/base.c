@@ -13,7 +13,8 @@
 
 // ---- arena ------------------------------------------------------------------------------------------------------
 typedef struct Chunk Chunk;
-struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[]; }; // mapped: its bytes when it is no malloc's
+// mapped: its bytes when it is no malloc's
+struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[]; };
 struct Arena { Chunk *chunk; };
 
 static _Noreturn void out_of_memory(size_t bytes) {
@@ -27,7 +28,8 @@ Arena *arena_create(void) {
   return a;
 }
 
-// Large chunks are whole huge pages, by advice: a compilation touches each byte once, and page faults would be half its time.
+// Large chunks are whole huge pages, by advice: a compilation touches each byte once, and page
+// faults would be half its time.
 enum { HUGE = 1 << 21 };
 
 static Chunk *chunk_create(size_t size) {
@@ -170,7 +172,8 @@ Intern *intern_create(Arena *a) {
 
 static uint32_t intern_slot(const Intern *in, const char *s, size_t n, uint64_t h) {
   uint32_t i = (uint32_t)h & (in->room - 1);
-  while (in->slot[i] && !(in->hash[i] == h && !strncmp(in->slot[i], s, n) && !in->slot[i][n])) i = (i + 1) & (in->room - 1);
+  while (in->slot[i] && !(in->hash[i] == h && !strncmp(in->slot[i], s, n) && !in->slot[i][n]))
+    i = (i + 1) & (in->room - 1);
   return i;
 }
 
@@ -283,7 +286,8 @@ Str nearest(const char *word, const Str *words, size_t n) {
   Str found = 0;
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(word, words[i], best);
-    bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];   // of two, the one that begins alike
+    // of two, the one that begins alike
+    bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];
     if (d < best || closer) best = d, found = words[i];
   }
   return found;
@@ -375,9 +379,11 @@ Status file_write(const char *path, const void *data, size_t n) {
   struct stat st;
   bool device = !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);    // never replaced
   int fd = open(device ? path : part, O_WRONLY | (device ? O_NONBLOCK : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
-  if (device && fd >= 0) fcntl(fd, F_SETFL, 0);            // a pipe that nobody reads is an error; one that is read slowly is waited for
+  // a pipe that nobody reads is an error; one that is read slowly is waited for
+  if (device && fd >= 0) fcntl(fd, F_SETFL, 0);
   if (fd < 0) {
-    s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
+    s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path,
+             strerror(errno));
     goto out;
   }
   for (size_t at = 0; at < n && !s;) {

@@ -33,7 +33,8 @@ void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item);
 // ---- hashing --------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);      // XXH3
 uint64_t hash_mix(uint64_t a, uint64_t b);                        // order matters
-uint32_t path_hash(const char *path);                             // of a parameter or a random op: its draws depend on it
+// of a parameter or a random op: its draws depend on it
+uint32_t path_hash(const char *path);
 
 // u64 -> u64
 typedef struct { Arena *arena; uint64_t *key, *val; uint8_t *used; uint32_t n, room; } Map;
@@ -100,7 +101,8 @@ _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise o
 
 // ---- files ------------------------------------------------------------------------------------------------------
 Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *n); // whole; one byte 0 is appended
-// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the folder; a device or a pipe is written to
+// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the
+// folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
 double now_seconds(void);                                         // CLOCK_MONOTONIC
 #endif

@@ -6,7 +6,7 @@
 
 enum { SKIPS_IN_A_ROW = 10 };
 
-// ---- scalars ----------------------------------------------------------------------------------------------------------
+// ---- scalars -----------------------------------------------------------------------------------------------------
 static void set_int(DevCell *c, uint32_t slot, int64_t v) {
   if (!slot) return;
   memcpy(&c->set[c->nset].bits, &v, 8), c->set[c->nset++].slot = slot;
@@ -33,7 +33,7 @@ static void read_outputs(const Exec *x, StepResult *r) {
   for (uint32_t i = 0; i < x->nout; i++) r->out[i] = read_slot(x, x->plan->output.at[x->out[i]].slot, 0);
 }
 
-// ---- opening ------------------------------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------------------------
 static Status open_schedule(Exec *x) {
   const Plan *p = x->plan;
   ScheduleArg arg[16];
@@ -90,7 +90,7 @@ Status exec_refresh(Exec *x) {
   return dev_sync(x->dev);
 }
 
-// ---- a step -------------------------------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------------------------
 Status exec_backward(Exec *x, StepResult *r) {
   const Plan *p = x->plan;
   double begin = now_seconds();

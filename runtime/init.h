@@ -1,4 +1,5 @@
-// init.h -- initial values, drawn by place: they depend on the seed, the parameter's path and the entry, on nothing else.
+// init.h -- initial values, drawn by place: they depend on the seed, the parameter's path and
+// the entry, on nothing else.
 #ifndef MT_INIT_H
 #define MT_INIT_H
 #include "runtime/plan.h"

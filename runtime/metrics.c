@@ -38,7 +38,7 @@ static Str flops_text(Arena *a, double f) {
   return arena_printf(a, "%.4g%s%s", f, unit[u], u ? "FLOP" : " FLOP");
 }
 
-// ---- the start block --------------------------------------------------------------------------------------------------
+// ---- the start block ---------------------------------------------------------------------------------------------
 static double tokens_of(const Plan *p) { // of a step: entries of the first input of two dims, else samples
   for (uint32_t i = 1; i < p->input.n; i++)
     if (p->input.at[i].ndim >= 2) return (double)(plan_count(p, p->input.at[i].dim, 2, false) * p->microbatches);
@@ -84,7 +84,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
   arena_destroy(a);
 }
 
-// ---- the JSON log -------------------------------------------------------------------------------------------------------
+// ---- the JSON log ------------------------------------------------------------------------------------------------
 static void put_key(Text *t, const char *key) {
   text_puts(t, t->n ? "," : "{"), text_json(t, key), text_puts(t, ":");
 }
@@ -117,7 +117,7 @@ static void put_step(Text *t, const Exec *x, const MetricsStep *m) {
   text_puts(t, "}\n");
 }
 
-// ---- the console --------------------------------------------------------------------------------------------------------
+// ---- the console -------------------------------------------------------------------------------------------------
 static int digits(int64_t n) { return snprintf(0, 0, "%lld", (long long)n); }
 
 static void eta_text(char to[32], double seconds) {
@@ -170,7 +170,7 @@ static void print_valid(Metrics *m, const MetricsStep *s) {
   fprintf(m->console, "  %8.1f ms\n", s->valid->seconds * 1e3);
 }
 
-// ---- a step -------------------------------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------------------------
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   const char *term = getenv("TERM");
   *m = (Metrics){.exec = x,

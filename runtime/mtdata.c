@@ -17,7 +17,8 @@ static const Option prepare_rows[] = {
   OPTION(PrepareOptions, tokenizer, 0, "tokenizer", "NAME",
          "bytes: a byte is its own id, 256 ends a document,\nnvocab = 257, u16"),
   OPTION(PrepareOptions, format, 0, "format", "NAME",
-         "text: a file is one document; lines: a line is one;\njsonl: a line is an object that holds one;\nauto: jsonl for .jsonl and .ndjson, else text"),
+         "text: a file is one document; lines: a line is one;\njsonl: a line is an object that holds one;\n"
+         "auto: jsonl for .jsonl and .ndjson, else text"),
   OPTION(PrepareOptions, key, 0, "jsonl-key", "NAME", "the key that holds the text"),
   OPTION(PrepareOptions, quiet, 'q', "quiet", 0, "no progress"),
 };
@@ -245,9 +246,11 @@ static Status inspect(Arena *a, int argc, char **argv) {
   if (o.json) {
     Text t;
     text_init(&t, a), text_json(&t, prefix);
-    printf("{\"prefix\":%s,\"dtype\":\"%s\",\"sequences\":%lld,\"documents\":%lld,\"tokens\":%lld,\"bytes\":%lld,\"shortest\":%d,"
-           "\"longest\":%d,\"mean\":%.17g", t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1,
-           (long long)x.tokens, (long long)x.bin_bytes, shortest, longest, mean);
+    printf("{\"prefix\":%s,\"dtype\":\"%s\",\"sequences\":%lld,\"documents\":%lld,\"tokens\":%lld,\"bytes\":%lld,"
+           "\"shortest\":%d,"
+           "\"longest\":%d,\"mean\":%.17g",
+           t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1, (long long)x.tokens,
+           (long long)x.bin_bytes, shortest, longest, mean);
     if (o.scan && x.tokens) printf(",\"least_id\":%d,\"largest_id\":%d", least, most);
     if (o.show >= 0) {
       printf(",\"shown\":[");

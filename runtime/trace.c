@@ -51,7 +51,7 @@ double plan_step_flops(const Plan *p) {
   return total;
 }
 
-// ---- the trace ----------------------------------------------------------------------------------------------------------
+// ---- the trace ---------------------------------------------------------------------------------------------------
 static void put_thread(Text *t, int tid, const char *name) {
   text_printf(t, "{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
   text_json(t, name);
@@ -109,7 +109,7 @@ Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpan
   return e;
 }
 
-// ---- the table ----------------------------------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------------------------
 typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes; int64_t runs; } Row;
 
 // "h.3.attn" of many layers is one row: "h.*.attn"
