@@ -135,7 +135,6 @@ static void configs_in(Program *p, const Ast *e, Text *t) {
 const char *dim_configs(Program *p, DimId d) {
   Text t;
   text_init(&t, p->arena);
-  text_puts(&t, "");
   const uint64_t *item = map_get(&p->dim_item, key_of(dim_of(p->module, d)->name));
   if (item) configs_in(p, p->dim.at[*item].ast->kid[0], &t);
   return t.s;

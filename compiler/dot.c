@@ -1,6 +1,6 @@
 // dot.c -- functions as graphviz pictures. Iterations of the outermost repeat that hold the same ops in the same order
-// are drawn once ("layers 1–12 ×12"): dot's time grows faster than the number of nodes. What flows from one iteration to
-// the next is dashed. Constants stand inside the nodes that use them.
+// are drawn once ("layers 1–12 ×12"): dot's time grows faster than the number of nodes. What flows from one iteration
+// to the next is dashed. Constants stand inside the nodes that use them.
 #include "compiler/ir.h"
 #include "grammar/ir_text.h"
 
@@ -19,7 +19,8 @@ typedef struct {
   Arena *temp;
   VEC(Layer) layer;                          // [0]: the nodes outside of all
   uint32_t *of, *place;                      // by node: the index of its layer, its place there
-  bool *noted, *typed;                       // by value: drawn as one that comes from elsewhere; its type stands at an edge
+  // by value: drawn as one that comes from elsewhere; its type stands at an edge
+  bool *noted, *typed;
 } Dot;
 
 static const struct { const char *name, *fill; } look[KC_COUNT] = {
@@ -27,13 +28,6 @@ static const struct { const char *name, *fill; } look[KC_COUNT] = {
   [KC_gemm] = {"gemm", "#fbe0b4"}, [KC_scatter] = {"scatter", "#ead6ef"},
   [KC_tile] = {"attention", "#e9d3b4"}, [KC_coll] = {"collective", "#f6c9c1"},
 };
-
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
-}
 
 static void escape(Text *t, const char *s) {            // inside of quotes
   for (; *s; s++) {
@@ -126,14 +120,15 @@ static const char *shape(const Node *n) {
 static void put_node(Dot *d, NodeId id) {
   const Node *n = fn_node(d->f, id);
   KernelClass k = op_info[n->op].kernel;
-  Text text = text_new(d->temp), tip = text_new(d->temp);
+  Text text, tip;
+  text_init(&text, d->temp), text_init(&tip, d->temp);
   label(d, &text, n);
   text_printf(&tip, "%s %s", span_text(d->f->module->diag, d->temp, n->loc), look[k].name);
   if (*n->path) text_printf(&tip, " %s", n->path);
   text_printf(&tip, "\n%s\n", n->why ? n->why : "");
   ir_print_node(&tip, d->f, id);
-  text_printf(d->t, "    n%u_%u [id=\"op%u_%u\", shape=%s, fillcolor=\"%s\"%s, label=\"", fn_id(d->f), id, fn_id(d->f), id, shape(n), look[k].fill,
-              n->fwd ? ", color=\"#a04040\"" : "");
+  text_printf(d->t, "    n%u_%u [id=\"op%u_%u\", shape=%s, fillcolor=\"%s\"%s, label=\"", fn_id(d->f), id,
+              fn_id(d->f), id, shape(n), look[k].fill, n->fwd ? ", color=\"#a04040\"" : "");
   escape(d->t, text.s);
   text_puts(d->t, "\", tooltip=\"");
   escape(d->t, tip.s);
@@ -145,7 +140,8 @@ static void put_note(Dot *d, const char *id, uint32_t number, const char *name, 
   text_printf(d->t, "    %s%u_%u [shape=note, fillcolor=\"#f4f4f4\", label=\"", id, fn_id(d->f), number);
   escape(d->t, name);
   if (type) {
-    Text t = text_new(d->temp);
+    Text t;
+    text_init(&t, d->temp);
     ir_print_type(&t, d->f->module, type);
     text_puts(d->t, "\\n");
     escape(d->t, t.s);
@@ -172,7 +168,8 @@ static void put_source(Dot *d, ValId v) {               // the node or note that
 
 // The first edge of a value has its type, as an xlabel: those are placed when all else is, at no cost.
 static void put_label(Dot *d, ValId v, const char *style) {
-  Text t = text_new(d->temp);
+  Text t;
+  text_init(&t, d->temp);
   ir_print_type(&t, d->f->module, d->f->val.at[v].type);
   text_puts(d->t, d->typed[v] ? " [edgetooltip=\"" : " [xlabel=\"");
   escape(d->t, t.s);

@@ -19,7 +19,7 @@ static const char *const alu_text[ALU_COUNT] = {
 #undef ALU
 };
 
-// ---- writing ----------------------------------------------------------------------------------------------------------
+// ---- writing -----------------------------------------------------------------------------------------------------
 typedef struct {
   const Kernel *k;
   Text *o;
@@ -58,17 +58,27 @@ static void open(Emit *e, const char *fmt, ...) {
   e->ready[++e->depth] = inside;
 }
 static void close(Emit *e) { e->depth--, line(e, "}"); }
-static void close_else(Emit *e) { e->depth--, line(e, "} else {"); memcpy(e->ready[e->depth + 1], e->ready[e->depth], e->k->ins.n); e->depth++; }
+static void close_else(Emit *e) {
+  e->depth--, line(e, "} else {");
+  memcpy(e->ready[e->depth + 1], e->ready[e->depth], e->k->ins.n);
+  e->depth++;
+}
 
 typedef long long Long;
-static const char *type_of(DType t) { return t == DT_bool ? "i32" : dtype_name(t); }
-static const char *wide_of(DType t) { return dtype_is_float(t) ? "f64" : "i64"; }
+static const char *type_name(DType t) { return t == DT_bool ? "i32" : dtype_name(t); }
+static const char *type_of(const Ins *x) { return type_name((DType)x->dtype); }
+static const char *wide_of(const Ins *x) { return dtype_is_float((DType)x->dtype) ? "f64" : "i64"; } // of sums
 static const char *red_word(const Ins *x) { return x->what == RED_sum ? "sum" : x->what == RED_max ? "max" : "min"; }
-static const char *red_macro(const Ins *x) { return x->what == RED_sum ? "MT_SUM" : x->what == RED_max ? "MT_MAX" : "MT_MIN"; }
+static const char *red_macro(const Ins *x) {
+  return x->what == RED_sum ? "MT_SUM" : x->what == RED_max ? "MT_MAX" : "MT_MIN";
+}
 
 static const char *literal(Emit *e, DType t, double f, int64_t i) {
-  if (t == DT_i32 || t == DT_bool) return i == INT32_MIN ? "(-2147483647 - 1)" : arena_printf(e->a, i < 0 ? "(%lld)" : "%lld", (Long)i);
-  if (t == DT_i64) return i == INT64_MIN ? "(-9223372036854775807ll - 1)" : arena_printf(e->a, i < 0 ? "(%lldll)" : "%lldll", (Long)i);
+  if (t == DT_i32 || t == DT_bool)
+    return i == INT32_MIN ? "(-2147483647 - 1)" : arena_printf(e->a, i < 0 ? "(%lld)" : "%lld", (Long)i);
+  if (t == DT_i64)
+    return i == INT64_MIN ? "(-9223372036854775807ll - 1)"
+                          : arena_printf(e->a, i < 0 ? "(%lldll)" : "%lldll", (Long)i);
   const char *of = t == DT_f32 ? "" : "(double)";
   if (f != f) return arena_printf(e->a, "%sMT_NAN_F32", of);
   if (f - f != 0) return arena_printf(e->a, "(%s%sMT_INF_F32)", f < 0 ? "-" : "", of);
@@ -79,7 +89,7 @@ static const char *literal(Emit *e, DType t, double f, int64_t i) {
 static const char *nothing(Emit *e, const Ins *x, bool wide) {
   DType t = (DType)x->dtype;
   double inf = __builtin_inf();
-  DType as = wide ? (dtype_is_float(t) ? DT_f64 : DT_i64) : t;
+  DType as = !wide ? t : dtype_is_float(t) ? DT_f64 : DT_i64;
   if (x->what == RED_sum) return literal(e, as, 0, 0);
   if (x->what == RED_max) return literal(e, as, -inf, t == DT_i32 ? INT32_MIN : INT64_MIN);
   return literal(e, as, inf, t == DT_i32 ? INT32_MAX : INT64_MAX);
@@ -106,26 +116,27 @@ static const char *address(Emit *e, const Access *at) {
 
 static const char *load_text(Emit *e, const Ins *x) {
   DType t = e->k->buf[x->buf].dtype;
-  const char *form = t == DT_bf16   ? "f32_bf16(%s)"
-                     : t == DT_f16  ? "f32_f16(%s)"
-                     : t == DT_bool ? "%s != 0"
-                     : t == DT_u64  ? "(i64)MT_HOLD(0, 9223372036854775807ull, %s)"
-                                    : "%s";
-  const char *open_, *element = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
-  size_t before = strcspn(form, "%");
-  open_ = arena_strndup(e->a, form, before);
-  const char *whole = arena_printf(e->a, "%s%s%s", open_, element, form + before + 2);
-  if (!x->at.index) return whole;
-  return arena_printf(e->a, "(uint64_t)(i64)%s < %lldull ? %s : 0", operand(e, x->at.index), (Long)x->at.index_extent, whole);
+  const char *s = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
+  switch (t) {
+    case DT_bf16: s = arena_printf(e->a, "f32_bf16(%s)", s); break;
+    case DT_f16: s = arena_printf(e->a, "f32_f16(%s)", s); break;
+    case DT_bool: s = arena_printf(e->a, "%s != 0", s); break;
+    case DT_u64: s = arena_printf(e->a, "(i64)MT_HOLD(0, 9223372036854775807ull, %s)", s); break;
+    default: break;
+  }
+  if (!x->at.index) return s;
+  return arena_printf(e->a, "(uint64_t)(i64)%s < %lldull ? %s : 0", operand(e, x->at.index),
+                      (Long)x->at.index_extent, s);
 }
 
 static const char *cast_text(Emit *e, const Ins *x) {
   DType from = (DType)kernel_ins(e->k, x->a)->dtype, to = (DType)x->dtype;
   const char *a = operand(e, x->a);
   if (to == DT_bool) return arena_printf(e->a, "%s != 0", a);
-  if (dtype_is_int(to) && dtype_is_float(from)) return arena_printf(e->a, "%s_%s(%s)", type_of(to), type_of(from), a);
+  if (dtype_is_int(to) && dtype_is_float(from))
+    return arena_printf(e->a, "%s_%s(%s)", type_name(to), type_name(from), a);
   if (to == DT_i32 && from == DT_i64) return arena_printf(e->a, "i32_i64(%s)", a);
-  return arena_printf(e->a, "(%s)%s", type_of(to), a);
+  return arena_printf(e->a, "(%s)%s", type_name(to), a);
 }
 
 static const char *alu_of(Emit *e, const Ins *x) {
@@ -135,7 +146,10 @@ static const char *alu_of(Emit *e, const Ins *x) {
   for (const char *s = alu_text[x->what]; *s; s++) {
     if (*s != '$') { text_add(&t, s, 1); continue; }
     s++;
-    text_puts(&t, *s == 'a' ? operand(e, x->a) : *s == 'b' ? operand(e, x->b) : *s == 'c' ? operand(e, x->c) : type_of(dt));
+    text_puts(&t, *s == 'a'   ? operand(e, x->a)
+                  : *s == 'b' ? operand(e, x->b)
+                  : *s == 'c' ? operand(e, x->c)
+                              : type_name(dt));
   }
   return t.s;
 }
@@ -145,13 +159,14 @@ static const char *row_point(Emit *e) {
   Ranges red = ranges_in(e->k, e->f.red);
   const char *s = "0";
   for (uint32_t j = 0; j < red.n; j++)
-    s = j ? arena_printf(e->a, "(%s)*%lldll + i%u", s, (Long)e->k->range[red.at[j]].valid, red.at[j]) : arena_printf(e->a, "i%u", red.at[j]);
+    s = j ? arena_printf(e->a, "(%s)*%lldll + i%u", s, (Long)e->k->range[red.at[j]].valid, red.at[j])
+          : arena_printf(e->a, "i%u", red.at[j]);
   return s;
 }
 
 static void define(Emit *e, uint32_t v) {
   const Ins *x = kernel_ins(e->k, v);
-  const char *t = type_of((DType)x->dtype), *s = "";
+  const char *t = type_of(x), *s = "";
   if (x->op == KI_const) return;
   if (e->across[v]) {
     line(e, "const %s v%u = x%u[%s];", t, v, v, e->tile_point);
@@ -168,8 +183,9 @@ static void define(Emit *e, uint32_t v) {
     case KI_index: s = arena_printf(e->a, "(%s)(%s)", t, address(e, &x->at)); break;
     case KI_scalar: s = arena_printf(e->a, "((const %s *)scalars)[%lld]", t, (Long)x->i); break;
     case KI_random:
-      s = arena_printf(e->a, "philox_uniform((uint64_t)%s, (uint32_t)%s, (uint32_t)((uint64_t)%s >> 32), (uint64_t)%s)", operand(e, x->a), operand(e, x->b), operand(e, x->b),
-                       operand(e, x->c));
+      s = arena_printf(
+          e->a, "philox_uniform((uint64_t)%s, (uint32_t)%s, (uint32_t)((uint64_t)%s >> 32), (uint64_t)%s)",
+          operand(e, x->a), operand(e, x->b), operand(e, x->b), operand(e, x->c));
       break;
     case KI_cumsum:
       line(e, "c%u += %s;", v, operand(e, x->a));
@@ -194,13 +210,11 @@ static void values(Emit *e, uint32_t level, uint8_t phase) {
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
     if (!e->need[v] || ready[v] || e->side[v] || e->f.phase[v] > phase || level_of(e, v) > level) continue;
-    if (x->op == KI_store || x->op == KI_accumulate || x->op == KI_reduce) continue;
+    if (is_store(x) || x->op == KI_reduce) continue;
     define(e, v);
     ready[v] = 1;
   }
 }
-
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 
 static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
   for (uint32_t r = 0; r < e->k->nrange; r++)
@@ -211,7 +225,9 @@ static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
 static void store(Emit *e, const Ins *x, const char *v) {
   DType t = e->k->buf[x->buf].dtype;
   const char *to = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
-  if (x->op == KI_accumulate) v = arena_printf(e->a, "(%s)(%s + %s)", type_of(value_dtype(t)), load_text(e, &(Ins){.buf = x->buf, .at = x->at}), v);
+  if (x->op == KI_accumulate)
+    v = arena_printf(e->a, "(%s)(%s + %s)", type_name(value_dtype(t)),
+                     load_text(e, &(Ins){.buf = x->buf, .at = x->at}), v);
   switch (t) {
     case DT_bf16: v = arena_printf(e->a, "bf16_f32(%s)", v); break;
     case DT_f16: v = arena_printf(e->a, "f16_f32(%s)", v); break;
@@ -237,11 +253,11 @@ static void stores(Emit *e, bool inner) {
   }
 }
 
-// Everything that marked values are made of, up to and not through those in cut.
+// Everything that marked values are made of, up to and not through those in cut (0: none).
 static void close_over(const Emit *e, uint8_t *need, const uint8_t *cut) {
   for (uint32_t v = e->k->ins.n; --v;) {
     const Ins *x = kernel_ins(e->k, v);
-    if (!need[v] || cut[v]) continue;
+    if (!need[v] || (cut && cut[v])) continue;
     if (e->side[v]) need[e->side[v] == 1 ? x->b : x->c] = 1;
     else need[x->a] = need[x->b] = need[x->c] = need[x->at.index] = 1;
   }
@@ -249,13 +265,14 @@ static void close_over(const Emit *e, uint8_t *need, const uint8_t *cut) {
 
 static void reset(Emit *e, uint8_t *need) { memset(need, 0, e->k->ins.n); }
 
-// ---- loops ---------------------------------------------------------------------------------------------------------------
+// ---- loops -------------------------------------------------------------------------------------------------------
 static const char *loop_head(Emit *e, uint32_t r) {
   return arena_printf(e->a, "for (i64 i%u = 0; i%u < %lld; i%u++)", r, r, (Long)e->k->range[r].valid, r);
 }
 
 static void loop(Emit *e, uint32_t r, bool whole, bool free) {
-  open(e, "%sfor (i64 i%u = 0; i%u < %lld; i%u++)", free ? "MT_FREE " : "", r, r, (Long)(whole ? e->k->range[r].n : e->k->range[r].valid), r);
+  open(e, "%sfor (i64 i%u = 0; i%u < %lld; i%u++)", free ? "MT_FREE " : "", r, r,
+       (Long)(whole ? e->k->range[r].n : e->k->range[r].valid), r);
 }
 
 // i… of the ranges from the number `q`, the last the fastest.
@@ -281,7 +298,8 @@ static const char *exists(Emit *e, const Ranges *rs) {
 
 static void put_zero(Emit *e, const Ins *x) { line(e, "b%d[%s] = 0;", x->buf, address(e, &x->at)); }
 
-// The padding of one store along the ranges from[…] (the others stand): everything when `all`, else where one is missing.
+// The padding of one store along the ranges from[…] (the others stand): everything when `all`, else where one is
+// missing.
 static void zeros(Emit *e, const Ins *x, const Ranges *rs, uint32_t j, bool all) {
   if (j == rs->n) {
     if (all) put_zero(e, x);
@@ -324,7 +342,8 @@ static void begin(Emit *e, const char *symbol, const char *suffix) {
   open(e, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi)", symbol, suffix);
   for (uint32_t b = 0; b < k->nbuf; b++) {
     const char *t = dtype_c_name(k->buf[b].dtype);
-    if (k->buf[b].read || k->buf[b].written) line(e, "%s%s *const b%u = buf[%u];", k->buf[b].written ? "" : "const ", t, b, b);
+    if (k->buf[b].read || k->buf[b].written)
+      line(e, "%s%s *const b%u = buf[%u];", k->buf[b].written ? "" : "const ", t, b, b);
   }
 }
 
@@ -333,12 +352,15 @@ static Ranges joined(Ranges x, Ranges y) {
   return x;
 }
 
-// ---- map -------------------------------------------------------------------------------------------------------------------
-// A select whose condition is the same for the whole innermost loop: a stack of values, a shifted border. Its condition, or 0.
+// ---- map ---------------------------------------------------------------------------------------------------------
+// A select whose condition is the same for the whole innermost loop: a stack of values, a shifted border. Its
+// condition, or 0.
 static uint32_t settled(const Emit *e) {
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
-    if (x->op == KI_alu && x->what == ALU_select && e->need[v] && !e->side[v] && !e->ready[e->depth][v] && e->ready[e->depth][x->a]) return x->a;
+    if (x->op == KI_alu && x->what == ALU_select && e->need[v] && !e->side[v] && !e->ready[e->depth][v] &&
+        e->ready[e->depth][x->a])
+      return x->a;
   }
   return 0;
 }
@@ -354,7 +376,7 @@ static void map_innermost(Emit *e, const char *head, int choices) {
     close(e);
     return;
   }
-  uint8_t *need = e->need, *nothing_cut = NEW_N(e->a, uint8_t, k->ins.n);
+  uint8_t *need = e->need;
   for (uint8_t side = 1; side <= 2; side++) {
     if (side == 1) open(e, "if (%s)", operand(e, condition));
     else close_else(e);
@@ -364,7 +386,7 @@ static void map_innermost(Emit *e, const char *head, int choices) {
       if (x->op == KI_alu && x->what == ALU_select && x->a == condition && !e->ready[e->depth][v]) e->side[v] = side;
       if (is_store(x)) e->need[x->a] = 1;
     }
-    close_over(e, e->need, nothing_cut);
+    close_over(e, e->need, 0);
     map_innermost(e, head, choices + 1);
     for (uint32_t v = 1; v < k->ins.n; v++)
       if (e->side[v] && kernel_ins(k, v)->a == condition) e->side[v] = 0;
@@ -373,7 +395,8 @@ static void map_innermost(Emit *e, const char *head, int choices) {
   e->need = need;
 }
 
-// A square of points (rows r0 … r1 of the tile's range, all of the innermost in steps): loads across it, the body, stores across it.
+// A square of points (rows r0 … r1 of the tile's range, all of the innermost in steps): loads across it, the body,
+// stores across it.
 static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
   const Kernel *k = e->k;
   uint32_t r = t->order.at[t->cut], c = t->order.at[t->cut + 1];
@@ -388,7 +411,7 @@ static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
     for (uint32_t v = 1; v < k->ins.n; v++) {
       const Ins *x = kernel_ins(k, v);
       if (!e->across[v]) continue;
-      if (!after) line(e, "%s x%u[%d];", type_of(is_store(x) ? (DType)kernel_ins(k, x->a)->dtype : (DType)x->dtype), v, TILE * TILE_WIDTH);
+      if (!after) line(e, "%s x%u[%d];", type_of(is_store(x) ? kernel_ins(k, x->a) : x), v, TILE * TILE_WIDTH);
       if (is_store(x) != after) continue;
       open(e, "for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c);
       open(e, "MT_FREE for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
@@ -424,7 +447,8 @@ static void emit_map(Emit *e, const char *symbol) {
   }
   uint32_t c = t.order.at[t.cut];
   line(e, "const i64 q = u / %lld, from = u %% %lld * %lld;", (Long)t.blocks, (Long)t.blocks, (Long)t.block);
-  line(e, "const i64 to = from + %lld < %lld ? from + %lld : %lld;", (Long)t.block, (Long)k->range[c].n, (Long)t.block, (Long)k->range[c].n);
+  line(e, "const i64 to = from + %lld < %lld ? from + %lld : %lld;", (Long)t.block, (Long)k->range[c].n,
+       (Long)t.block, (Long)k->range[c].n);
   decompose(e, "q", &units, true);
   const char *here = exists(e, &units);
   if (here) open(e, "if (%s)", here);
@@ -449,7 +473,8 @@ static void emit_map(Emit *e, const char *symbol) {
     close(e);
   }
   if (padded) {
-    open(e, "for (i64 i%u = from > %lld ? from : %lld; i%u < to; i%u++)", c, (Long)k->range[c].valid, (Long)k->range[c].valid, c, c);
+    open(e, "for (i64 i%u = from > %lld ? from : %lld; i%u < to; i%u++)", c, (Long)k->range[c].valid,
+         (Long)k->range[c].valid, c, c);
     all_zeros(e, &inside, true);
     close(e);
   }
@@ -463,12 +488,13 @@ static void emit_map(Emit *e, const char *symbol) {
   close(e), close(e);
 }
 
-// ---- row -------------------------------------------------------------------------------------------------------------------
+// ---- row ---------------------------------------------------------------------------------------------------------
 static bool is_dear(const Ins *x) {
   if (x->op == KI_random || x->op == KI_cumsum || (x->op == KI_load && x->at.index)) return true;
   if (x->op != KI_alu) return false;
   switch ((Alu)x->what) {
-    case ALU_exp: case ALU_log: case ALU_tanh: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod: return true;
+    case ALU_exp: case ALU_log: case ALU_tanh: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod:
+      return true;
     default: return false;
   }
 }
@@ -480,7 +506,9 @@ static void pass_needs(Emit *e, uint8_t p, uint8_t *need) {
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
     cut[v] = !(e->f.deps[v] & e->f.red) || (e->home[v] && e->home[v] <= p);
-    if ((x->op == KI_reduce && e->f.phase[v] == p + 1) || (is_store(x) && is_inner(e, x) && e->f.phase[v] == p)) need[x->a] = 1;
+    if ((x->op == KI_reduce && e->f.phase[v] == p + 1) ||
+        (is_store(x) && is_inner(e, x) && e->f.phase[v] == p))
+      need[x->a] = 1;
   }
   close_over(e, need, cut);
   need[0] = 0;
@@ -503,7 +531,8 @@ static void choose_homes(Emit *e) {
 }
 
 // A pass in which terms may come in any order: reductions by lanes.
-static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *lane_from, const char *lane_to, const uint32_t *red, uint32_t nred) {
+static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *lane_from,
+                       const char *lane_to, const uint32_t *red, uint32_t nred) {
   for (uint32_t j = 0; j < outer->n; j++) {
     loop(e, outer->at[j], false, false);
     values(e, e->nest.n - outer->n - 1 + j + 1, e->pass);
@@ -516,7 +545,7 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
       open(e, "for (i64 at = %s; at < %s; at += MT_BLOCK)", lane_from, lane_to);
       line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", lane_to, lane_to);
     }
-    for (uint32_t j = 0; j < nred; j++) line(e, "%s t%u[MT_BLOCK];", type_of((DType)kernel_ins(e->k, red[j])->dtype), red[j]);
+    for (uint32_t j = 0; j < nred; j++) line(e, "%s t%u[MT_BLOCK];", type_of(kernel_ins(e->k, red[j])), red[j]);
     open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
     line(e, "const i64 i%u = at + j;", lane);
   } else {
@@ -529,7 +558,7 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
   if (nred) {
     for (uint32_t j = 0; j < nred; j++) {
       const Ins *x = kernel_ins(e->k, red[j]);
-      line(e, "lanes_%s_%s(a%u, t%u, m);", red_word(x), type_of((DType)x->dtype), red[j], red[j]);
+      line(e, "lanes_%s_%s(a%u, t%u, m);", red_word(x), type_of(x), red[j], red[j]);
     }
     close(e);
   }
@@ -539,7 +568,7 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
 static void lanes_begin(Emit *e, const uint32_t *red, uint32_t nred) {
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    line(e, "%s a%u[MT_LANES];", wide_of((DType)x->dtype), red[j]);
+    line(e, "%s a%u[MT_LANES];", wide_of(x), red[j]);
     line(e, "for (int l = 0; l < MT_LANES; l++) a%u[l] = %s;", red[j], nothing(e, x, true));
   }
 }
@@ -548,7 +577,7 @@ static void lanes_begin(Emit *e, const uint32_t *red, uint32_t nred) {
 static void ordered_loops(Emit *e, const Ranges *rs, bool backwards, const uint32_t *red, uint32_t nred) {
   for (uint32_t v = 1; v < e->k->ins.n; v++)
     if (e->need[v] && kernel_ins(e->k, v)->op == KI_cumsum && !(e->home[v] && e->home[v] <= e->pass))
-      line(e, "%s c%u = 0;", wide_of((DType)kernel_ins(e->k, v)->dtype), v);
+      line(e, "%s c%u = 0;", wide_of(kernel_ins(e->k, v)), v);
   for (uint32_t j = 0; j < rs->n; j++) {
     uint32_t r = rs->at[j];
     if (backwards) open(e, "for (i64 i%u = %lld; i%u >= 0; i%u--)", r, (Long)e->k->range[r].valid - 1, r, r);
@@ -557,7 +586,7 @@ static void ordered_loops(Emit *e, const Ranges *rs, bool backwards, const uint3
   }
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    line(e, "a%u = %s(%s, a%u, (%s)%s);", red[j], red_macro(x), wide_of((DType)x->dtype), red[j], wide_of((DType)x->dtype), operand(e, x->a));
+    line(e, "a%u = %s(%s, a%u, (%s)%s);", red[j], red_macro(x), wide_of(x), red[j], wide_of(x), operand(e, x->a));
   }
   stores(e, true);
   for (uint32_t j = 0; j < rs->n; j++) close(e);
@@ -577,7 +606,9 @@ static void emit_pass(Emit *e, uint8_t p, const Ranges *rs) {
   }
   if (!any) return;
   if (ordered) {
-    for (uint32_t j = 0; j < nred; j++) line(e, "%s a%u = %s;", wide_of((DType)kernel_ins(k, red[j])->dtype), red[j], nothing(e, kernel_ins(k, red[j]), true));
+    for (uint32_t j = 0; j < nred; j++)
+      line(e, "%s a%u = %s;", wide_of(kernel_ins(k, red[j])), red[j],
+           nothing(e, kernel_ins(k, red[j]), true));
     open(e, "%s", "");
     ordered_loops(e, rs, backwards, red, nred);
     close(e);
@@ -589,7 +620,7 @@ static void emit_pass(Emit *e, uint8_t p, const Ranges *rs) {
   }
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(k, red[j]);
-    const char *t = type_of((DType)x->dtype);
+    const char *t = type_of(x);
     if (ordered) line(e, "const %s v%u = (%s)a%u;", t, red[j], t, red[j]);
     else line(e, "const %s v%u = (%s)tree_%s_%s(a%u);", t, red[j], t, red_word(x), t, red[j]);
     e->ready[e->depth][red[j]] = 1;
@@ -604,7 +635,7 @@ static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
   const char *here = exists(e, par);
   if (here) open(e, "if (%s)", here);
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (e->home[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, v)->dtype), v, (Long)MAX(range_count(k, red, false), 1));
+    if (e->home[v]) line(e, "%s x%u[%lld];", type_of(kernel_ins(k, v)), v, (Long)MAX(range_count(k, red, false), 1));
   for (uint8_t p = 0; p < e->f.phases && red->n; p++) {
     e->need = all;
     values(e, par->n, p);
@@ -615,7 +646,8 @@ static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
   values(e, par->n, UINT8_MAX);
   stores(e, false);
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (kernel_ins(k, v)->op == KI_store && is_inner(e, kernel_ins(k, v)) && exists(e, red)) zeros(e, kernel_ins(k, v), red, 0, false);
+    if (kernel_ins(k, v)->op == KI_store && is_inner(e, kernel_ins(k, v)) && exists(e, red))
+      zeros(e, kernel_ins(k, v), red, 0, false);
   if (here) {
     close_else(e);
     all_zeros(e, red, true);
@@ -634,7 +666,7 @@ static void emit_tiled_rows(Emit *e, const RowTiles *t, const Ranges *par) {
   for (uint32_t v = 1; v < k->ins.n; v++) {
     const Ins *x = kernel_ins(k, v);
     e->across[v] = x->op == KI_store && is_inner(e, x) && is_across(x, r, inner);
-    if (e->across[v]) line(e, "%s x%u[%lld];", type_of((DType)kernel_ins(k, x->a)->dtype), v, (Long)(ROW_TILE * MAX(wide, 1)));
+    if (e->across[v]) line(e, "%s x%u[%lld];", type_of(kernel_ins(k, x->a)), v, (Long)(ROW_TILE * MAX(wide, 1)));
   }
   e->tile_point = arena_printf(e->a, "(i%u - r0)*%lldll + %s", r, (Long)wide, row_point(e));
   open(e, "for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
@@ -672,7 +704,7 @@ static void emit_row(Emit *e, const char *symbol) {
   close(e), close(e);
 }
 
-// ---- col -------------------------------------------------------------------------------------------------------------------
+// ---- col ---------------------------------------------------------------------------------------------------------
 // Terms of a block of columns, one row: s… = s… with the term, for j < m, column c0 + j.
 static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
   open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
@@ -680,7 +712,7 @@ static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
   values(e, e->nest.n, 0);
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    line(e, "s%u[j] = %s(%s, s%u[j], %s);", red[j], red_macro(x), type_of((DType)x->dtype), red[j], operand(e, x->a));
+    line(e, "s%u[j] = %s(%s, s%u[j], %s);", red[j], red_macro(x), type_of(x), red[j], operand(e, x->a));
   }
   close(e);
 }
@@ -688,7 +720,7 @@ static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
 static void columns_begin(Emit *e, char name, bool wide, const uint32_t *red, uint32_t nred) {
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    line(e, "%s %c%u[%d];", wide ? wide_of((DType)x->dtype) : type_of((DType)x->dtype), name, red[j], COLUMNS);
+    line(e, "%s %c%u[%d];", wide ? wide_of(x) : type_of(x), name, red[j], COLUMNS);
     line(e, "for (i64 j = 0; j < m; j++) %c%u[j] = %s;", name, red[j], nothing(e, x, wide));
   }
 }
@@ -696,8 +728,9 @@ static void columns_begin(Emit *e, char name, bool wide, const uint32_t *red, ui
 static void columns_fold(Emit *e, const uint32_t *red, uint32_t nred) {
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    const char *w = wide_of((DType)x->dtype);
-    line(e, "for (i64 j = 0; j < m; j++) a%u[j] = %s(%s, a%u[j], (%s)s%u[j]);", red[j], red_macro(x), w, red[j], w, red[j]);
+    const char *w = wide_of(x);
+    line(e, "for (i64 j = 0; j < m; j++) a%u[j] = %s(%s, a%u[j], (%s)s%u[j]);", red[j], red_macro(x), w,
+         red[j], w, red[j]);
   }
 }
 
@@ -706,12 +739,54 @@ static void columns_here(Emit *e, int col, const char *block) {
   if (col < 0) { line(e, "const i64 m = 1;"); return; }
   int64_t valid = e->k->range[col].valid;
   line(e, "const i64 c0 = %s * %d;", block, COLUMNS);
-  line(e, "const i64 m = %lld - c0 < 0 ? 0 : %lld - c0 < %d ? %lld - c0 : %d;", (Long)valid, (Long)valid, COLUMNS, (Long)valid, COLUMNS);
+  line(e, "const i64 m = %lld - c0 < 0 ? 0 : %lld - c0 < %d ? %lld - c0 : %d;", (Long)valid, (Long)valid,
+       COLUMNS, (Long)valid, COLUMNS);
+}
+
+// A chunk's terms by lanes: along a reduced range, into one result.
+static void lane_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32_t nred) {
+  const Kernel *k = e->k;
+  int64_t n = k->range[t->lane].valid;
+  values(e, ranges_in(k, e->f.par).n, 0);
+  lanes_begin(e, red, nred);
+  open(e, "for (i64 r = chunk * %lld; r < r1; r++)", (Long)t->rows);
+  line(e, "const i64 from = r %% %lld * %d, g = r / %lld;", (Long)t->laneblocks, LANE_BLOCK, (Long)t->laneblocks);
+  line(e, "const i64 to = from + %d < %lld ? from + %d : %lld;", LANE_BLOCK, (Long)n, LANE_BLOCK, (Long)n);
+  decompose(e, "g", &t->outer, false);
+  values(e, e->nest.n - 1, 0);
+  lane_loops(e, &(Ranges){0}, (uint32_t)t->lane, "from", "to", red, nred);
+  close(e);
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(k, red[j]);
+    line(e, "((%s *)buf[%u])[(%u + chunk) * %lld + p] = tree_%s_%s(a%u);", wide_of(x), k->nbuf,
+         (unsigned)(j * t->chunks), (Long)(t->others * t->ncol), red_word(x), type_of(x), red[j]);
+  }
+}
+
+// A chunk's terms by columns: ROWS at a time in the terms' format, then wide.
+static void column_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32_t nred) {
+  const Kernel *k = e->k;
+  columns_here(e, t->col, "block");
+  values(e, t->other.n, 0);
+  columns_begin(e, 'a', true, red, nred);
+  open(e, "for (i64 r0 = chunk * %lld; r0 < r1; r0 += %d)", (Long)t->rows, ROWS);
+  columns_begin(e, 's', false, red, nred);
+  line(e, "const i64 r2 = r0 + %d < r1 ? r0 + %d : r1;", ROWS, ROWS);
+  open(e, "for (i64 r = r0; r < r2; r++)");
+  decompose(e, "r", &t->outer, false);
+  values(e, e->nest.n - 1, 0);
+  column_row(e, t->col, red, nred);
+  close(e);
+  columns_fold(e, red, nred);
+  close(e);
+  for (uint32_t j = 0; j < nred; j++)
+    line(e, "for (i64 j = 0; j < m; j++) ((%s *)buf[%u])[(%u + chunk) * %lld + q * %lld + c0 + j] = a%u[j];",
+         wide_of(kernel_ins(k, red[j])), k->nbuf, (unsigned)(j * t->chunks), (Long)(t->others * t->ncol),
+         (Long)t->ncol, red[j]);
 }
 
 static void emit_col_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32_t nred) {
-  const Kernel *k = e->k;
-  Ranges par = ranges_in(k, e->f.par);
+  Ranges par = ranges_in(e->k, e->f.par);
   open(e, "for (i64 u = lo; u < hi; u++)");
   line(e, "const i64 chunk = u %% %lld, p = u / %lld;", (Long)t->chunks, (Long)t->chunks);
   if (t->by_lanes) decompose(e, "p", &par, true);
@@ -721,44 +796,10 @@ static void emit_col_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint
   }
   const char *here = exists(e, t->by_lanes ? &par : &t->other);
   if (here) open(e, "if (%s)", here);
-  line(e, "const i64 r1 = chunk * %lld + %lld < %lld ? chunk * %lld + %lld : %lld;", (Long)t->rows, (Long)t->rows, (Long)t->all_rows, (Long)t->rows,
-       (Long)t->rows, (Long)t->all_rows);
-  int64_t results = t->others * t->ncol;
-  if (t->by_lanes) {
-    values(e, par.n, 0);
-    lanes_begin(e, red, nred);
-    open(e, "for (i64 r = chunk * %lld; r < r1; r++)", (Long)t->rows);
-    line(e, "const i64 from = r %% %lld * %d, g = r / %lld;", (Long)t->laneblocks, LANE_BLOCK, (Long)t->laneblocks);
-    int64_t n = k->range[t->lane].valid;
-    line(e, "const i64 to = from + %d < %lld ? from + %d : %lld;", LANE_BLOCK, (Long)n, LANE_BLOCK, (Long)n);
-    decompose(e, "g", &t->outer, false);
-    values(e, e->nest.n - 1, 0);
-    Ranges none = {0};
-    lane_loops(e, &none, (uint32_t)t->lane, "from", "to", red, nred);
-    close(e);
-    for (uint32_t j = 0; j < nred; j++) {
-      const Ins *x = kernel_ins(k, red[j]);
-      line(e, "((%s *)buf[%u])[(%u + chunk) * %lld + p] = tree_%s_%s(a%u);", wide_of((DType)x->dtype), k->nbuf, (unsigned)(j * t->chunks), (Long)results,
-           red_word(x), type_of((DType)x->dtype), red[j]);
-    }
-  } else {
-    columns_here(e, t->col, "block");
-    values(e, t->other.n, 0);
-    columns_begin(e, 'a', true, red, nred);
-    open(e, "for (i64 r0 = chunk * %lld; r0 < r1; r0 += %d)", (Long)t->rows, ROWS);
-    columns_begin(e, 's', false, red, nred);
-    line(e, "const i64 r2 = r0 + %d < r1 ? r0 + %d : r1;", ROWS, ROWS);
-    open(e, "for (i64 r = r0; r < r2; r++)");
-    decompose(e, "r", &t->outer, false);
-    values(e, e->nest.n - 1, 0);
-    column_row(e, t->col, red, nred);
-    close(e);
-    columns_fold(e, red, nred);
-    close(e);
-    for (uint32_t j = 0; j < nred; j++)
-      line(e, "for (i64 j = 0; j < m; j++) ((%s *)buf[%u])[(%u + chunk) * %lld + q * %lld + c0 + j] = a%u[j];", wide_of((DType)kernel_ins(k, red[j])->dtype),
-           k->nbuf, (unsigned)(j * t->chunks), (Long)results, (Long)t->ncol, red[j]);
-  }
+  line(e, "const i64 r1 = chunk * %lld + %lld < %lld ? chunk * %lld + %lld : %lld;", (Long)t->rows,
+       (Long)t->rows, (Long)t->all_rows, (Long)t->rows, (Long)t->rows, (Long)t->all_rows);
+  if (t->by_lanes) lane_terms(e, t, red, nred);
+  else column_terms(e, t, red, nred);
   if (here) close(e);
   close(e);
 }
@@ -768,7 +809,7 @@ static void column_results(Emit *e, int col, const uint32_t *red, uint32_t nred)
   open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
   if (col >= 0) line(e, "const i64 i%d = c0 + j;", col);
   for (uint32_t j = 0; j < nred; j++) {
-    const char *t = type_of((DType)kernel_ins(e->k, red[j])->dtype);
+    const char *t = type_of(kernel_ins(e->k, red[j]));
     line(e, "const %s v%u = (%s)a%u[j];", t, red[j], t, red[j]);
     e->ready[e->depth][red[j]] = 1;
   }
@@ -784,7 +825,8 @@ static void emit_col_results(Emit *e, const ColTiles *t, const uint32_t *red, ui
   line(e, "const i64 block = u %% %lld, q = u / %lld;", (Long)blocks, (Long)blocks);
   decompose(e, "q", &t->other, true);
   columns_here(e, t->col, "block");
-  if (t->col >= 0) line(e, "const i64 n = %lld - c0 < %d ? %lld - c0 : %d;", (Long)t->ncol, COLUMNS, (Long)t->ncol, COLUMNS);
+  if (t->col >= 0)
+    line(e, "const i64 n = %lld - c0 < %d ? %lld - c0 : %d;", (Long)t->ncol, COLUMNS, (Long)t->ncol, COLUMNS);
   const char *here = exists(e, &t->other);
   if (here) open(e, "if (%s)", here);
   values(e, t->other.n, 0);
@@ -792,9 +834,10 @@ static void emit_col_results(Emit *e, const ColTiles *t, const uint32_t *red, ui
   open(e, "for (i64 chunk = 0; chunk < %lld; chunk++)", (Long)t->chunks);
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(k, red[j]);
-    const char *w = wide_of((DType)x->dtype);
-    line(e, "const %s *const w%u = (const %s *)buf[%u] + (%u + chunk) * %lld + q * %lld%s;", w, red[j], w, k->nbuf, (unsigned)(j * t->chunks),
-         (Long)(t->others * t->ncol), (Long)t->ncol, t->col >= 0 ? " + c0" : "");
+    const char *w = wide_of(x);
+    line(e, "const %s *const w%u = (const %s *)buf[%u] + (%u + chunk) * %lld + q * %lld%s;", w, red[j], w,
+         k->nbuf, (unsigned)(j * t->chunks), (Long)(t->others * t->ncol), (Long)t->ncol,
+         t->col >= 0 ? " + c0" : "");
     line(e, "for (i64 j = 0; j < m; j++) a%u[j] = %s(%s, a%u[j], w%u[j]);", red[j], red_macro(x), w, red[j], red[j]);
   }
   close(e);
@@ -847,7 +890,7 @@ static void emit_col(Emit *e, const char *symbol) {
   close(e);
 }
 
-// ---- scatter ---------------------------------------------------------------------------------------------------------------
+// ---- scatter -----------------------------------------------------------------------------------------------------
 static const char *list_type(const ScatterTiles *t) { return t->wide ? "i64" : "i32"; }
 
 // One list of terms per destination, in order: first[key], next[term], -1 ends.
@@ -856,7 +899,8 @@ static void emit_lists(Emit *e, const ScatterTiles *t) {
   int64_t keys = k->range[t->key].n;
   open(e, "for (i64 u = lo; u < hi; u++)");
   decompose(e, "u", &t->batch, true);
-  line(e, "%s *const first = (%s *)buf[%u] + u * %lld, *const next = first + %lld;", list_type(t), list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
+  line(e, "%s *const first = (%s *)buf[%u] + u * %lld, *const next = first + %lld;", list_type(t),
+       list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
   line(e, "for (i64 j = 0; j < %lld; j++) first[j] = -1;", (Long)keys);
   const char *here = exists(e, &t->batch);
   if (here) open(e, "if (%s)", here);
@@ -876,7 +920,9 @@ static void emit_lists(Emit *e, const ScatterTiles *t) {
 // True when nothing happens to a destination without terms: every store adds the bare sum.
 static bool skips_empty(const Kernel *k, uint32_t reduce) {
   for (uint32_t v = 1; v < k->ins.n; v++)
-    if (kernel_ins(k, v)->op == KI_store || (kernel_ins(k, v)->op == KI_accumulate && kernel_ins(k, v)->a != reduce)) return false;
+    if (kernel_ins(k, v)->op == KI_store ||
+        (kernel_ins(k, v)->op == KI_accumulate && kernel_ins(k, v)->a != reduce))
+      return false;
   return kernel_ins(k, reduce)->what == RED_sum;
 }
 
@@ -888,8 +934,10 @@ static void emit_destinations(Emit *e, const ScatterTiles *t) {
   open(e, "for (i64 u = lo; u < hi; u++)");
   line(e, "const i64 block = u %% %lld, q = u / %lld;", (Long)t->keyblocks, (Long)t->keyblocks);
   decompose(e, "q", &t->batch, true);
-  line(e, "const %s *const first = (const %s *)buf[%u] + q * %lld, *const next = first + %lld;", list_type(t), list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
-  line(e, "const i64 end = block * %lld + %lld < %lld ? block * %lld + %lld : %lld;", (Long)t->keyblock, (Long)t->keyblock, (Long)keys, (Long)t->keyblock, (Long)t->keyblock, (Long)keys);
+  line(e, "const %s *const first = (const %s *)buf[%u] + q * %lld, *const next = first + %lld;", list_type(t),
+       list_type(t), k->nbuf, (Long)(keys + t->terms), (Long)keys);
+  line(e, "const i64 end = block * %lld + %lld < %lld ? block * %lld + %lld : %lld;", (Long)t->keyblock,
+       (Long)t->keyblock, (Long)keys, (Long)t->keyblock, (Long)t->keyblock, (Long)keys);
   open(e, "for (i64 i%u = block * %lld; i%u < end; i%u++)", t->key, (Long)t->keyblock, t->key, t->key);
   Ranges rows = joined(t->batch, key);
   const char *here = exists(e, &rows);
@@ -944,8 +992,7 @@ static void emit_scatter(Emit *e, const char *symbol) {
   Ranges key = {1, {t.key}}, col = {t.col >= 0, {(uint32_t)MAX(t.col, 0)}};
   reset(e, e->need);
   e->need[kernel_ins(k, t.reduce)->b] = 1;
-  uint8_t *cut = NEW_N(e->a, uint8_t, k->ins.n);
-  close_over(e, e->need, cut);
+  close_over(e, e->need, 0);
   e->nest = joined(t.batch, t.red);
   begin(e, symbol, "");
   if (t.batches) values(e, 0, 0), emit_lists(e, &t);
@@ -957,7 +1004,7 @@ static void emit_scatter(Emit *e, const char *symbol) {
   close(e);
 }
 
-// ---- the whole ---------------------------------------------------------------------------------------------------------------
+// ---- the whole ---------------------------------------------------------------------------------------------------
 void emit_c_text(Text *out, const char *s) {
   while (*s) {
     size_t n = strcspn(s, "\n") + 1;
@@ -972,7 +1019,8 @@ void emit_c(Text *out, const Kernel *k, const char *symbol) {
   Arena *a = arena_create();
   uint32_t n = k->ins.n;
   Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
-  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n), e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n),
+  e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
   e.ready[0] = NEW_N(a, uint8_t, n);
   switch (k->class) {
     case LOOP_map: emit_map(&e, symbol); break;

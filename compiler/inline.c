@@ -63,7 +63,8 @@ static ValId add_split(Body *c, const Node *n, const ValId *in) {
     }
     return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
   }
-  bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;   // the rule leaves their splits open
+  // the rule leaves their splits open
+  bool makes_dims = n->op == OP_index || n->op == OP_expand || n->op == OP_random;
   ValId v = ir_add(&c->b, n->op, in, n->nin, n->attr);
   for (uint32_t i = 0; i < n->nout; i++) {
     Type found = *val_type(f, v + i);
@@ -79,7 +80,8 @@ static ValId add_whole(Body *c, const Node *n, const ValId *in) {
   return ir_add_typed(&c->b, n->op, in, n->nin, n->attr, types, n->nout, n->body);
 }
 
-static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId), ValId *out) {
+static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (*deeper)(const Fn *, NodeId),
+                         ValId *out) {
   Arena *a = b->fn->module->arena;
   Body c = {.b = *b, .body = body, .map = NEW_N(a, ValId, body->val.n)};
   for (uint32_t i = 0; i < body->arg.n; i++) {
@@ -88,9 +90,7 @@ static void inline_nodes(const Build *b, const Fn *body, const ValId *in, bool (
   }
   for (NodeId id = 1; id < body->node.n; id++) {
     const Node *n = fn_node(body, id);
-    ValId few[8], *mapped = few;
-    if (n->nin > COUNT(few)) mapped = NEW_N(a, ValId, n->nin);
-    for (uint32_t i = 0; i < n->nin; i++) mapped[i] = c.map[node_in(body, n)[i]];
+    const ValId *mapped = ir_operands(body, n, c.map);
     ValId v = 0;
     if (deeper && op_has(n->op, OPF_COMPOSITE) && deeper(body, id)) {
       Build inner = *b;
@@ -131,11 +131,7 @@ ValId inline_value(Build *b, const Fn *f, ValId v, ValId *map) {
   for (NodeId id = 1; id <= last; id++) {
     const Node *n = fn_node(f, id);
     if (!live[id] || map[n->out]) continue;
-    ValId few[8], *in = few;
-    if (n->nin > COUNT(few)) in = NEW_N(a, ValId, n->nin);
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = map[node_in(f, n)[i]];
-    ValId copy = ir_copy(b, f, id, in);
-    for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = copy + i;
+    ir_results(n, ir_copy(b, f, id, ir_operands(f, n, map)), map);
   }
   return map[v];
 }

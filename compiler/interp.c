@@ -11,7 +11,6 @@ bool interp_set_fault(Interp *it, const char *fmt, ...) {
 }
 
 const char *interp_fault(const Interp *it) { return it->fault; }
-uint32_t interp_ranks(const Interp *it) { return it->ranks; }
 void interp_seed(Interp *it, uint64_t seed) { it->seed = seed; }
 void interp_first(Interp *it, bool first) { it->first = first; }
 
@@ -27,7 +26,7 @@ Interp *interp_create(Arena *a, const Module *m) {
   return it;
 }
 
-// ---- whole arrays: a value on a mesh of one rank, without padding -------------------------------------------------------
+// ---- whole arrays: a value on a mesh of one rank, without padding ------------------------------------------------
 int64_t interp_count(const Module *m, TypeId t) {
   int64_t n = 1;
   for (int i = 0; i < m->type.at[t].ndim; i++)
@@ -66,7 +65,8 @@ static void scatter_whole(Interp *it, Local *l, const double *whole) {
   }
   for (uint32_t r = 0; r < it->ranks; r++) {
     memset(l->rank[r], 0, (size_t)l->count * 8);
-    if (l->type.pending == PENDING_max || rank_alike(it, r, l->type.pending_axes) == 0)  // a sum: all of it on the first
+    // a sum: all of it on the first
+    if (l->type.pending == PENDING_max || rank_alike(it, r, l->type.pending_axes) == 0)
       move_whole(it, l, r, cells, MOVE_copy, true);
     local_finish(it, l, r);
   }
@@ -75,7 +75,8 @@ static void scatter_whole(Interp *it, Local *l, const double *whole) {
 
 static bool gather_whole(Interp *it, const Local *l, const char *name, const char *of, double *whole) {
   uint32_t a, b;
-  if (!local_replicas(it, l, &a, &b)) return interp_set_fault(it, "%s of %s differs on ranks %u and %u", name, of, a, b);
+  if (!local_replicas(it, l, &a, &b))
+    return interp_set_fault(it, "%s of %s differs on ranks %u and %u", name, of, a, b);
   int64_t n = whole_count(it, &l->type), found = 0;
   bool flt = cells_float(l->type.dtype);
   double *cells = scratch_get(it, (size_t)n * 8);
@@ -98,8 +99,8 @@ static bool gather_whole(Interp *it, const Local *l, const char *name, const cha
   if (flt && l->type.pending && l->type.dtype != DT_float)
     for (int64_t i = 0; i < n; i++) whole[i] = dtype_round(l->type.dtype, whole[i]);
   scratch_free(it);
-  return found == n ||
-         interp_set_fault(it, "%s of %s: the ranks hold %lld of %lld entries", name, of, (long long)found, (long long)n);
+  return found == n || interp_set_fault(it, "%s of %s: the ranks hold %lld of %lld entries", name, of,
+                                        (long long)found, (long long)n);
 }
 
 void interp_set(Interp *it, VarId v, const double *whole) { scatter_whole(it, &it->var.at[v], whole); }
@@ -108,7 +109,8 @@ bool interp_get(Interp *it, VarId v, double *whole) {
 }
 
 // ---- functions ----------------------------------------------------------------------------------------------------
-typedef struct { Interp *it; uint32_t depth; uint8_t pending; } Run; // pending: axes over which all of a body is a part of a sum
+// pending: axes over which all of a body is a part of a sum
+typedef struct { Interp *it; uint32_t depth; uint8_t pending; } Run;
 
 // the node after which a value is dead; results live on
 static uint32_t *last_uses(Interp *it, const Fn *f) {

@@ -13,13 +13,14 @@
 
 typedef struct Interp Interp;
 
-Interp *interp_create(Arena *a, const Module *m);                 // variables are 0; of the module as it is from here on
-uint32_t interp_ranks(const Interp *it);
+// variables are 0; of the module as it is from here on
+Interp *interp_create(Arena *a, const Module *m);
 int64_t interp_count(const Module *m, TypeId t);                  // entries of the whole array
 void    interp_set(Interp *it, VarId v, const double *whole);     // on every rank that holds a part
 bool    interp_get(Interp *it, VarId v, double *whole);           // pending sums are summed; false: replicas differ
 void    interp_seed(Interp *it, uint64_t seed);                   // of random; train.seed, or 0, when not called
-void    interp_first(Interp *it, bool first);                     // the next run is a step's first microbatch (at the start: yes)
+// the next run is a step's first microbatch (at the start: yes)
+void    interp_first(Interp *it, bool first);
 // in: an array per argument; out: room for an array per result (0: not wanted). False: see interp_fault.
 bool    interp_run(Interp *it, const Fn *f, const double *const *in, double *const *out);
 const char *interp_fault(const Interp *it);                       // why the last call was false
@@ -30,19 +31,24 @@ const char *interp_fault(const Interp *it);                       // why the las
 typedef struct { Str name; const double *at; } Feed;              // an input's values of one step: samples first
 
 typedef struct {
-  double lr, grad_norm;                                           // grad_norm: before clipping; NaN when nothing measures it
+  // grad_norm: before clipping; NaN when nothing measures it
+  double lr, grad_norm;
   bool   updated;                                                 // false: the update was skipped
   const double *output;                                           // beside Module.output; valid until the next step
 } StepLog;
 
 typedef struct Training Training;
-Status  training_create(Arena *a, Interp *it, Training **out);    // settings read and checked; parameters are to be set yet
+// settings read and checked; parameters are to be set yet
+Status  training_create(Arena *a, Interp *it, Training **out);
 int64_t training_samples(const Training *t);                      // of a step
 // before_update (0: nothing) is called when the gradients are complete: the variables NAME:grad.
-Status  training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg, StepLog *log);
+Status  training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg,
+                      StepLog *log);
 Status  training_draw(Training *t);                                // the parameters as a run without --init begins
-Status  training_load(Training *t, const char *path);             // the parameters from a checkpoint, whose names must be theirs
-Status  training_save(Training *t, const char *path, VarKind kind); // of VAR_param, or VAR_grad: under the parameters' names
+// the parameters from a checkpoint, whose names must be theirs
+Status  training_load(Training *t, const char *path);
+// of VAR_param, or VAR_grad: under the parameters' names
+Status  training_save(Training *t, const char *path, VarKind kind);
 
 typedef struct { const char *init, *batches, *grads, *final, *log_json; int64_t steps; } InterpOptions; // 0: not given
 Status interp_command(Arena *a, const Module *m, const InterpOptions *o); // mtc interp

@@ -11,11 +11,6 @@ static const Local *operand(const Ctx *c, uint32_t i) { return c->w->in[i]; }
 static void *cells(const Ctx *c, uint32_t i) { return operand(c, i)->rank[c->rank]; }
 static Local *result(const Ctx *c) { return c->w->out; }
 static const Order *order(const Ctx *c, const Local *l, int i) { return local_order(c->it, l, i, c->rank); }
-static bool listed(const DimId *d, uint32_t n, DimId x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (d[i] == x) return true;
-  return false;
-}
 static int position(const Ctx *c, const Local *l, DimId d) {
   int i = type_pos(&l->type, d);
   if (i < 0) bug("interpreter: %s: a value lacks %s", op_info[c->n->op].name, dim_of(c->m, d)->name);
@@ -86,7 +81,8 @@ static int64_t imod_floor(int64_t a, int64_t b) {
 #define B b[i * sb]
 #define UA (uint64_t)A
 #define UB (uint64_t)B
-static void row_float(Op op, int64_t n, double *o, int64_t so, const double *a, int64_t sa, const double *b, int64_t sb) {
+static void row_float(Op op, int64_t n, double *o, int64_t so, const double *a, int64_t sa, const double *b,
+                      int64_t sb) {
   switch (op) {
   case OP_neg: EACH(-A);
   case OP_add: EACH(A + B);
@@ -112,7 +108,8 @@ static void row_float(Op op, int64_t n, double *o, int64_t so, const double *a, 
   default: bug("interpreter: no %s of floats", op_info[op].name);
   }
 }
-static void row_int(Op op, int64_t n, int64_t *o, int64_t so, const int64_t *a, int64_t sa, const int64_t *b, int64_t sb) {
+static void row_int(Op op, int64_t n, int64_t *o, int64_t so, const int64_t *a, int64_t sa, const int64_t *b,
+                    int64_t sb) {
   switch (op) {
   case OP_neg: EACH((int64_t)(0 - UA));
   case OP_add: EACH((int64_t)(UA + UB));
@@ -136,7 +133,8 @@ static void row_int(Op op, int64_t n, int64_t *o, int64_t so, const int64_t *a, 
   default: bug("interpreter: no %s of integers", op_info[op].name);
   }
 }
-static void row_compare(Op op, int64_t n, int64_t *o, int64_t so, const double *a, int64_t sa, const double *b, int64_t sb) {
+static void row_compare(Op op, int64_t n, int64_t *o, int64_t so, const double *a, int64_t sa, const double *b,
+                        int64_t sb) {
   switch (op) {
   case OP_eq: EACH(A == B);
   case OP_ne: EACH(A != B);
@@ -227,12 +225,12 @@ static void run_index(const Ctx *c) {
   for (int64_t p = 0; p < o->n; p++) ((int64_t *)result(c)->rank[c->rank])[p] = order_global(o, p);
 }
 
-// Key: the seed; counter: step, hash of the op's path, number of the entry: row-major over the dims' extents in the type's
-// order, but the dim of samples first, counted in the step. So it depends on no mesh and no microbatch size.
+// Key: the seed; counter: step, hash of the op's path, number of the entry: row-major over the dims' extents in the
+// type's order, but the dim of samples first, counted in the step. So it depends on no mesh and no microbatch size.
 static void run_random(const Ctx *c) {
   Local *out = result(c);
   int64_t step = *(int64_t *)cells(c, 0), sample = *(int64_t *)cells(c, 1);
-  uint32_t hash = (uint32_t)hash_bytes(c->at->path, strlen(c->at->path), 0);
+  uint32_t hash = path_hash(c->at->path);
   uint64_t weight[MAX_DIMS], rows = 1;
   const Order *o[MAX_DIMS];
   int nd = out->type.ndim, batch = -1;
@@ -260,7 +258,7 @@ static void run_reduce(const Ctx *c) {
   if (max) fill(out, c->rank, -INFINITY);               // of integers: the least
   for (int i = 0; i < x->type.ndim; i++) {
     const Order *o = order(c, x, i);
-    bool gone = listed(c->at->dims, c->at->ndims, x->type.dim[i]);
+    bool gone = dims_have(c->at->dims, c->at->ndims, x->type.dim[i]);
     p[i] = pairs_real(c->it, o, gone ? 0 : out->stride[position(c, out, x->type.dim[i])], x->stride[i]);
   }
   cells_move(out->type.dtype, out->rank[c->rank], x->rank[c->rank], p, x->type.ndim, max ? MOVE_max : MOVE_add);
@@ -289,7 +287,7 @@ static void run_cumsum(const Ctx *c) {
   int64_t n, *at = places_in_order(c, x, &n), *to = places_in_order(c, out, &n), outer = 1;
   Grid g = {.nd = 0};                                   // the other dims; step 0: result, 1: operand
   for (int i = 0; i < x->type.ndim; i++)
-    if (!listed(c->at->dims, c->at->ndims, x->type.dim[i])) {
+    if (!dims_have(c->at->dims, c->at->ndims, x->type.dim[i])) {
       g.n[g.nd] = x->n[i], outer *= x->n[i];
       g.step[0][g.nd] = out->stride[position(c, out, x->type.dim[i])], g.step[1][g.nd++] = x->stride[i];
     }
@@ -307,7 +305,8 @@ static void run_cumsum(const Ctx *c) {
       uint64_t s = 0;
       for (int64_t i = 0; i < n; i++) {
         int64_t k = c->at->at ? n - 1 - i : i;
-        ((int64_t *)out->rank[c->rank])[from[0] + to[k]] = (int64_t)(s += ((uint64_t *)x->rank[c->rank])[from[1] + at[k]]);
+        ((int64_t *)out->rank[c->rank])[from[0] + to[k]] =
+            (int64_t)(s += ((uint64_t *)x->rank[c->rank])[from[1] + at[k]]);
       }
     }
   } while (grid_next(&g, count, from));
@@ -367,7 +366,7 @@ static void run_dot(const Ctx *c) {
     DimId d = a->type.dim[i];
     int j = type_pos(&b->type, d);
     if (j >= 0 && a->n[i] != b->n[j]) bug("interpreter: dot: %s is split differently", dim_of(c->m, d)->name);
-    if (listed(c->at->dims, c->at->ndims, d)) k *= a->n[i];
+    if (dims_have(c->at->dims, c->at->ndims, d)) k *= a->n[i];
     else if (j >= 0) to[nb++] = d, batch *= a->n[i];
     else left[nl++] = d, m *= a->n[i];
   }
@@ -419,7 +418,8 @@ static bool run_rename(const Ctx *c) {
     int j = position(c, x, was);
     p[i] = pairs_match(c->it, order(c, out, i), out->stride[i], order(c, x, j), x->stride[j], 0);
   }
-  return complete(c, out, cells_move(out->type.dtype, out->rank[c->rank], x->rank[c->rank], p, out->type.ndim, MOVE_copy));
+  return complete(c, out,
+                  cells_move(out->type.dtype, out->rank[c->rank], x->rank[c->rank], p, out->type.ndim, MOVE_copy));
 }
 
 // one dim and its parts, the first the slowest: entry (a·B + b) of the dim is entry (a, b) of the parts. Walks `one`.
@@ -540,7 +540,8 @@ static void run_scatter(const Ctx *c) {
   int d = position(c, out, c->at->dims[0]), in = g.nd - 1;
   const Order *o = order(c, out, d);
   for (int i = 0; i < x->type.ndim; i++)                // summed: dims of the index that are not kept
-    if (!listed(c->at->to, c->at->nto, x->type.dim[i]) && type_pos(&index->type, x->type.dim[i]) >= 0) g.step[1][i] = 0;
+    if (!dims_have(c->at->to, c->at->nto, x->type.dim[i]) && type_pos(&index->type, x->type.dim[i]) >= 0)
+      g.step[1][i] = 0;
   const int64_t *ix = index->rank[c->rank];
   int64_t count[MAX_DIMS + 1] = {0}, at[4] = {0};
   bool flt = cells_float(out->type.dtype);
@@ -556,7 +557,7 @@ static void run_scatter(const Ctx *c) {
   } while (grid_next(&g, count, at));
 }
 
-// ---- collectives: groups differ in the coordinates on the op's axes only; sums in the order of ranks -------------------
+// ---- collectives: groups differ in the coordinates on the op's axes only; sums in the order of ranks -------------
 static Move combines(const Local *x) { return x->type.pending == PENDING_max ? MOVE_max : MOVE_add; }
 
 static bool run_collective(const Ctx *c) {

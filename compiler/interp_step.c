@@ -15,7 +15,8 @@ struct Training {
   const Fn *prologue, *micro, *update, *refresh;        // 0: the module has none
   Schedule schedule;
   double beta1, beta2, *output;
-  int64_t batch, microbatches, step, updates;           // batch: samples of a microbatch; updates: that were not skipped
+  // batch: samples of a microbatch; updates: that were not skipped
+  int64_t batch, microbatches, step, updates;
 };
 
 // ---- settings -----------------------------------------------------------------------------------------------------
@@ -46,8 +47,8 @@ Status training_create(Arena *a, Interp *it, Training **out) {
     if (dim_of(m, d)->sample && dim_of(m, d)->root == d) t->batch = MAX(dim_of(m, d)->extent, 1);
   int64_t samples = (int64_t)setting_num(m, "train.global_batch", (double)t->batch);
   if (samples < 1 || samples % t->batch)
-    return fail(EXIT_COMPILE, "train.global_batch is %lld, a microbatch has %lld samples; it must divide", (long long)samples,
-                (long long)t->batch);
+    return fail(EXIT_COMPILE, "train.global_batch is %lld, a microbatch has %lld samples; it must divide",
+                (long long)samples, (long long)t->batch);
   t->microbatches = samples / t->batch;
   return read_schedule(t);
 }
@@ -100,7 +101,8 @@ static Status run_microbatch(Training *t, const Fn *f, const Feed *feed, uint32_
   return s;
 }
 
-Status training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg, StepLog *log) {
+Status training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg,
+                     StepLog *log) {
   scalar_set(t, "$step", (double)t->step);
   scalar_set(t, "$inv_micro", 1 / (double)t->microbatches);
   for (int64_t j = 0; j < t->microbatches; j++) TRY(run_microbatch(t, t->prologue, feed, nfeed, j));
@@ -152,7 +154,8 @@ Status training_draw(Training *t) {
   return status ? status : run(t, t->refresh, 0);
 }
 
-static Status load_piece(const Storage *s, const Piece *p, const Safetensors *file, Map *used, double *whole, Arena *a) {
+static Status load_piece(const Storage *s, const Piece *p, const Safetensors *file, Map *used, double *whole,
+                         Arena *a) {
   const Tensor *from = 0;
   for (int i = 0; !from && tensor_alias(a, p->name, i); i++) from = safetensors_find(file, tensor_alias(a, p->name, i));
   if (!from) return fail(EXIT_INPUT, "%s has no tensor '%s'", file->path, p->name);
@@ -223,8 +226,14 @@ Status training_save(Training *t, const char *path, VarKind kind) {
       void *data = arena_alloc(a, (size_t)p.at[i].count * dtype_bytes(as));
       memcpy(shape, p.at[i].shape, sizeof p.at[i].shape);
       piece_get(&p.at[i], DT_f64, whole, 0, p.at[i].count, as, data);
-      vec_push(a, &out, (Tensor){.name = p.at[i].name, .dtype = as, .ndim = p.at[i].ndim, .shape = shape,
-                                 .count = p.at[i].count, .bytes = p.at[i].count * (int64_t)dtype_bytes(as), .data = data});
+      vec_push(a, &out,
+               (Tensor){.name = p.at[i].name,
+                        .dtype = as,
+                        .ndim = p.at[i].ndim,
+                        .shape = shape,
+                        .count = p.at[i].count,
+                        .bytes = p.at[i].count * (int64_t)dtype_bytes(as),
+                        .data = data});
     }
   }
   if (!status) status = safetensors_write(a, path, out.at, out.n, 0, 0, 0);
@@ -300,7 +309,8 @@ static void save_grads(void *arg) {
 static Status run_steps(Training *t, const InterpOptions *o, const Batches *b, Text *json) {
   int64_t steps = o->steps ? o->steps : (int64_t)setting_num(t->m, "train.steps", 1);
   if (steps > b->steps)
-    return fail(EXIT_INPUT, "%s holds %lld steps, %lld are to be made", o->batches, (long long)b->steps, (long long)steps);
+    return fail(EXIT_INPUT, "%s holds %lld steps, %lld are to be made", o->batches, (long long)b->steps,
+                (long long)steps);
   for (int64_t step = 0; step < steps; step++) {
     Feed feed[COUNT(b->feed)];
     StepLog log;
@@ -325,5 +335,5 @@ Status interp_command(Arena *a, const Module *m, const InterpOptions *o) {
   TRY(read_batches(t, o->batches, a, &b));
   TRY(run_steps(t, o, &b, &json));
   if (o->final) TRY(training_save(t, o->final, VAR_param));
-  return o->log_json ? file_write(o->log_json, json.s ? json.s : "", json.n) : EXIT_OK;
+  return o->log_json ? file_write(o->log_json, json.s, json.n) : EXIT_OK;
 }

@@ -4,8 +4,8 @@
 
 enum { EW = OPF_EW, LINEAR = OPF_LINEAR, VIEW = OPF_VIEW, STATE = OPF_STATE, RANDOM = OPF_RANDOM, COLL = OPF_COLL,
        COMPOSITE = OPF_COMPOSITE, CHEAP = OPF_CHEAP };
-enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, DIMS = AT_DIMS, TO = AT_TO, AXES = AT_AXES,
-       ARGS = AT_ARGS };
+enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, DIMS = AT_DIMS, TO = AT_TO,
+       AXES = AT_AXES, ARGS = AT_ARGS };
 
 // SPLIT(free, frozen) -> the count and the words with their prefix
 #define SP_1(a) 1, {SPLIT_##a}
@@ -16,7 +16,8 @@ enum { NONE = AT_NONE, NUM = AT_NUM, AT = AT_AT, VAR = AT_VAR, PATH = AT_PATH, D
 
 const OpInfo op_info[OP_COUNT] = {
   [OP_none] = {.name = "none"},
-#define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) [OP_##name] = {#name, in, out, flags, attrs, split, KC_##kernel},
+#define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) \
+  [OP_##name] = {#name, in, out, flags, attrs, split, KC_##kernel},
 #include "compiler/ops.def"
 #undef OP
 };
@@ -45,7 +46,8 @@ Module *module_create(Arena *a, Intern *in, Diag *d) {
   vec_push(a, &m->type, (Type){.dtype = DT_none});
   vec_push(a, &m->var, (Var){.name = ""});
   vec_push(a, &m->fn, (Fn *)0);
-  map_init(&m->dim_by_name, a), map_init(&m->var_by_name, a), map_init(&m->fn_by_name, a), map_init(&m->type_by_hash, a);
+  map_init(&m->dim_by_name, a), map_init(&m->var_by_name, a), map_init(&m->fn_by_name, a),
+      map_init(&m->type_by_hash, a);
   return m;
 }
 
@@ -66,6 +68,12 @@ Storage var_storage(const Module *m, const Var *param) {
 }
 
 VarId var_find(const Module *m, Str name) { return find(&m->var_by_name, name); }
+
+const Output *output_find(const Module *m, Str name) {
+  for (uint32_t i = 0; i < m->output.n; i++)
+    if (m->output.at[i].name == name) return &m->output.at[i];
+  return 0;
+}
 
 DimId dim_add(Module *m, Dim d) {
   if (dim_find(m, d.name)) bug("dim %s is added twice", d.name);
@@ -124,6 +132,30 @@ int type_pos(const Type *t, DimId d) {
   return -1;
 }
 
+bool dims_have(const DimId *dims, uint32_t n, DimId d) {
+  for (uint32_t i = 0; i < n; i++)
+    if (dims[i] == d) return true;
+  return false;
+}
+
+bool type_is_whole(const Type *t) {
+  for (int i = 0; i < t->ndim; i++)
+    if (t->split[i]) return false;
+  return !t->pending;
+}
+
+uint8_t type_axes(const Type *t) {
+  uint8_t axes = t->pending_axes;
+  for (int i = 0; i < t->ndim; i++) axes |= split_mask(t->split[i]);
+  return axes;
+}
+
+double attr_arg(const Attr *at, const char *name, double otherwise) {
+  for (uint32_t i = 0; i < at->nargs; i++)
+    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
+  return otherwise;
+}
+
 bool type_is_float(const Type *t) { return dtype_is_float(t->dtype); }
 
 int64_t split_ways(const Module *m, Split s) {
@@ -145,7 +177,9 @@ Split split_push(Split s, uint32_t axis) {
   return (Split)(s | (axis + 1) << at);
 }
 
-int64_t type_local(const Module *m, const Type *t, uint32_t i) { return dim_of(m, t->dim[i])->size / split_ways(m, t->split[i]); }
+int64_t type_local(const Module *m, const Type *t, uint32_t i) {
+  return dim_of(m, t->dim[i])->size / split_ways(m, t->split[i]);
+}
 
 int64_t type_count(const Module *m, const Type *t) {
   int64_t n = 1;
@@ -200,9 +234,10 @@ void ir_return(Fn *f, ValId v, Str name) {
 static Node node_make(const Build *b, Op op, const ValId *in, uint32_t nin, Attr at, FnId body) {
   Fn *f = b->fn;
   Arena *a = f->module->arena;
-  if (op_info[op].nin >= 0 && (uint32_t)op_info[op].nin != nin) bug("%s takes %d operands, got %u", op_info[op].name, op_info[op].nin, nin);
-  Node n = {.op = op, .nin = (uint16_t)nin, .in = f->operand.n, .out = f->val.n, .attr = at, .body = body, .loc = b->loc,
-            .fwd = b->fwd, .why = b->why, .path = b->path ? b->path : "", .layer = b->layer};
+  if (op_info[op].nin >= 0 && (uint32_t)op_info[op].nin != nin)
+    bug("%s takes %d operands, got %u", op_info[op].name, op_info[op].nin, nin);
+  Node n = {.op = op, .nin = (uint16_t)nin, .in = f->operand.n, .out = f->val.n, .attr = at, .body = body,
+            .loc = b->loc, .fwd = b->fwd, .why = b->why, .path = b->path ? b->path : "", .layer = b->layer};
   for (uint32_t i = 0; i < nin; i++) {
     ValId v = in[i];                                    // in[] may lie in the pool that grows
     if (!v || v >= f->val.n) bug("%s in %s: operand %u is no value", op_info[op].name, f->name, i);
@@ -232,7 +267,8 @@ static uint32_t results(const Module *m, Op op, const Attr *at) {
   return (uint32_t)n;
 }
 
-ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout, FnId body) {
+ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout,
+                   FnId body) {
   return node_push(b, node_make(b, op, in, nin, at, body), types, nout);
 }
 
@@ -246,7 +282,8 @@ static ValId add_inferred(Build *b, Op op, const ValId *in, uint32_t nin, Attr a
   Text why;
   text_init(&why, m->arena);
   if (!shape_infer(m, b->fn, &n, types, &why))
-    bug("%s in %s (%s, %s): %s", op_info[op].name, b->fn->name, span_text(m->diag, m->arena, b->loc), b->why ? b->why : "", why.s);
+    bug("%s in %s (%s, %s): %s", op_info[op].name, b->fn->name, span_text(m->diag, m->arena, b->loc),
+        b->why ? b->why : "", why.s);
   return node_push(b, n, types, nout);
 }
 
@@ -267,6 +304,23 @@ ValId ir_copy(Build *b, const Fn *from, NodeId id, const ValId *in) {
   ValId v = ir_add_typed(&like, n.op, in, n.nin, n.attr, types, n.nout, n.body);
   for (uint32_t i = 0; i < n.nout; i++) b->fn->val.at[v + i].name = from->val.at[n.out + i].name;
   return v;
+}
+
+void ir_args(Fn *f, const Fn *from, ValId *map) {
+  for (uint32_t i = 0; i < from->arg.n; i++) {
+    ValId v = from->arg.at[i];
+    map[v] = ir_arg(f, from->val.at[v].type, from->val.at[v].name);
+  }
+}
+
+ValId *ir_operands(const Fn *from, const Node *n, const ValId *map) {
+  ValId *in = NEW_N(from->module->arena, ValId, n->nin);
+  for (uint32_t i = 0; i < n->nin; i++) in[i] = map[node_in(from, n)[i]];
+  return in;
+}
+
+void ir_results(const Node *n, ValId first, ValId *map) {
+  for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = first + i;
 }
 
 ValId ir_const(Build *b, double num, DType dtype) {
@@ -320,7 +374,7 @@ void fn_remove(Module *m, Fn *f) {
 
 Fn *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, ValId *got) {
   bool *need = NEW_N(m->arena, bool, f->val.n);
-  ValId *now = NEW_N(m->arena, ValId, f->val.n), in[MAX_DIMS], *many = in;
+  ValId *now = NEW_N(m->arena, ValId, f->val.n);
   for (uint32_t i = 0; i < n; i++) need[vals[i]] = true;
   for (NodeId i = f->node.n; i-- > 1;) {
     const Node *node = fn_node(f, i);
@@ -337,12 +391,9 @@ Fn *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, Va
     bool any = false;
     for (uint32_t k = 0; k < node->nout; k++) any |= need[node->out + k];
     if (!any) continue;
-    many = node->nin > COUNT(in) ? NEW_N(m->arena, ValId, node->nin) : in;
-    for (uint32_t k = 0; k < node->nin; k++) many[k] = now[node_in(f, node)[k]];
     Build b = {.fn = s, .fwd = node->fwd ? node_now[node->fwd] : 0};
-    ValId v = ir_copy(&b, f, i, many);
+    ir_results(node, ir_copy(&b, f, i, ir_operands(f, node, now)), now);
     node_now[i] = s->node.n - 1;
-    for (uint32_t k = 0; k < node->nout; k++) now[node->out + k] = v + k;
   }
   for (uint32_t i = 0; i < n; i++) got[i] = now[vals[i]];
   return s;

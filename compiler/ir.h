@@ -18,13 +18,15 @@ typedef struct {
   Str name;                                  // unique in the module
   int64_t extent, size;                      // entries that exist; entries stored (size >= extent, the rest is padding)
   DimId root;                                // the dim it is a role of, or itself; roles share the order
-  uint32_t zigzag;                           // order, on the root: 0 identity, else chunks (2·cp): rank r owns r and n-1-r
+  // order, on the root: 0 identity, else chunks (2·cp): rank r owns r and n-1-r
+  uint32_t zigzag;
   bool sample;                               // counts the samples of a step (the dim declared without an extent)
   bool ragged;                               // an upper bound: the counts are an operand (places of an expert)
 } Dim;
 
 typedef struct { Str name; int32_t size; } Axis;                  // rank = tp + TP·(cp + CP·(ep + EP·(dp + DP·pp)))
-typedef struct { Str dim; bool weak; uint8_t naxis; uint8_t axis[MAX_SPLIT]; Span loc; } MapRule; // axis: index into Module.axis
+// axis: index into Module.axis
+typedef struct { Str dim; bool weak; uint8_t naxis; uint8_t axis[MAX_SPLIT]; Span loc; } MapRule;
 
 // The axes that split one dim, the first the slowest: 4 bits each, axis index + 1, first in the lowest bits. 0: whole.
 typedef uint16_t Split;
@@ -34,7 +36,8 @@ typedef enum { PENDING_none, PENDING_sum, PENDING_max } Pending;
 typedef struct {                             // interned: equal types have equal ids
   DType   dtype;
   uint8_t ndim;
-  Pending pending;                           // over the axes in pending_axes (bit i: axis i): the value is the sum of the ranks'
+  // over the axes in pending_axes (bit i: axis i): the value is the sum of the ranks'
+  Pending pending;
   uint8_t pending_axes;
   DimId   dim[MAX_DIMS];                     // storage order, slowest first
   Split   split[MAX_DIMS];
@@ -49,8 +52,13 @@ typedef enum {
   OP_COUNT
 } Op;
 
-enum { OPF_0 = 0, OPF_EW = 1, OPF_LINEAR = 2, OPF_VIEW = 4, OPF_STATE = 8, OPF_RANDOM = 16, OPF_COLL = 32, OPF_COMPOSITE = 64, OPF_CHEAP = 128 };
-enum { AT_NONE = 0, AT_NUM = 1, AT_AT = 2, AT_VAR = 4, AT_PATH = 8, AT_DIMS = 16, AT_TO = 32, AT_AXES = 64, AT_ARGS = 128 };
+enum {
+  OPF_0 = 0, OPF_EW = 1, OPF_LINEAR = 2, OPF_VIEW = 4, OPF_STATE = 8, OPF_RANDOM = 16, OPF_COLL = 32,
+  OPF_COMPOSITE = 64, OPF_CHEAP = 128
+};
+enum {
+  AT_NONE = 0, AT_NUM = 1, AT_AT = 2, AT_VAR = 4, AT_PATH = 8, AT_DIMS = 16, AT_TO = 32, AT_AXES = 64, AT_ARGS = 128
+};
 typedef enum { SPLIT_free, SPLIT_sum, SPLIT_max, SPLIT_internal, SPLIT_frozen } SplitKind;
 typedef enum { KC_none, KC_map, KC_row, KC_gemm, KC_scatter, KC_tile, KC_coll, KC_COUNT } KernelClass;
 
@@ -60,7 +68,8 @@ typedef struct {                             // which fields count is the op's r
   double  num;                               // const: the value · shift: the fill
   int64_t at;                                // slice, unslice: first entry · shift: by · cumsum: 1 = from the end
   VarId   var;
-  Str     path;                              // random: the op's source path; the low 32 bits of hash_bytes(path, 0) are in the counter
+  // random: the op's source path; the low 32 bits of hash_bytes(path, 0) are in the counter
+  Str     path;
   uint8_t ndims, nto, nargs, axes;           // axes: mask of mesh axes
   DimId   dims[MAX_DIMS];                    // the dims in brackets
   DimId   to[MAX_DIMS];                      // the dims after the arrow
@@ -92,7 +101,7 @@ struct Node {
   Span     loc;                              // the model line; never 0
   NodeId   fwd;                              // backward and recompute nodes: the forward node, in the same function
   Str      why;                              // pass and reason: "autodiff: gradient of gelu"; never 0
-  Str      path;                             // instance path: "h.3.attn" ("" at the top); the parameters' names begin so
+  Str      path;                             // instance path, as its parameters' names begin: "h.3.attn"; "" at the top
   uint32_t layer;                            // 1 + index of the outermost repeat's iteration; 0: outside
 };
 
@@ -123,15 +132,16 @@ typedef enum { INIT_KINDS(X) INIT_COUNT } InitKind;
 extern const char *const var_kind_name[VAR_COUNT], *const init_kind_name[INIT_COUNT];
 
 typedef struct {
-  Str     name;                              // a parameter's path, with holes: "h.0.attn.c_attn.weight", "experts.{expert}.w2.weight"
+  Str     name;                              // a parameter's path, with holes: "experts.{expert}.w2.weight"
                                              // others: NAME:copy NAME:grad NAME:exp_avg NAME:exp_avg_sq, scalars "$lr"
   TypeId  type;
   VarKind kind;
   VarId   of;                                // copies, gradients, moments: the parameter
   InitKind init; double a, b;                // normal(0, a) · uniform(a, b)
   bool    decay;                             // parameters: weight decay applies
-  uint8_t axis[MAX_DIMS];                    // parameters: which axis of the checkpoint tensor each dim belongs to, from 0,
-                                             // ascending: [embed, (qkv, heads, hd)] has 0 1 1 1 and is stored [embed, 3·heads·hd]
+  uint8_t axis[MAX_DIMS];                    // parameters: the axis of the checkpoint tensor of each dim, from 0,
+                                             // ascending: [embed, (qkv, heads, hd)], stored [embed, 3·heads·hd], has
+                                             // 0 1 1 1
   Span    loc;
   Str     why;                               // "gpt2.mt: param" or the pass that made it
 } Var;
@@ -179,13 +189,16 @@ TypeId  type_intern(Module *m, Type t);
 TypeId  type_make(Module *m, DType dtype, const DimId *dims, uint32_t n);          // whole on every rank
 VarId   var_add(Module *m, Var v);                                // name must be new
 VarId   var_find(const Module *m, Str name);
+const Output *output_find(const Module *m, Str name);              // 0 when there is none
 Storage var_storage(const Module *m, const Var *param);           // whole, without padding: as checkpoints have it
 Fn     *fn_create(Module *m, Str name);                           // appended; name must be new (fn_replace to exchange)
 Fn     *fn_find(const Module *m, Str name);
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
 FnId    fn_id(const Fn *f);
-void    fn_remove(Module *m, Fn *f);                              // no node may have it as its body; ids behind it move down
-// A new function with what vals (n of them) need of f: its nodes in order, and only those arguments. got[i]: vals[i] there.
+// no node may have it as its body; ids behind it move down
+void    fn_remove(Module *m, Fn *f);
+// A new function with what vals (n of them) need of f: its nodes in order, and only those
+// arguments. got[i]: vals[i] there.
 Fn     *fn_slice(Module *m, const Fn *f, const ValId *vals, uint32_t n, Str name, ValId *got);
 
 // Where new nodes go and what they carry; copied freely.
@@ -195,10 +208,17 @@ void  ir_return(Fn *f, ValId v, Str name);
 // Adds a node; result types from the op's shape rule. Returns the first result, or 0 for an op without results.
 // A violated rule is a bug(): check user text before.
 ValId ir_add(Build *b, Op op, const ValId *in, uint32_t nin, Attr at);
-// The same with the results' types given: any order of the dims the rule finds, and the dtype where the op leaves it open.
-ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout, FnId body);
-// Copies node n of function `from` into b->fn with operands in[]; keeps its attributes, line, why, path, layer and body.
+// The same with the results' types given: any order of the dims the rule finds, and the dtype
+// where the op leaves it open.
+ValId ir_add_typed(Build *b, Op op, const ValId *in, uint32_t nin, Attr at, const TypeId *types, uint32_t nout,
+                   FnId body);
+// Copies node n of function `from` into b->fn with operands in[]; keeps its attributes, line,
+// why, path, layer and body.
 ValId ir_copy(Build *b, const Fn *from, NodeId n, const ValId *in);
+// For functions made from others. map, by value of the other function, says what became of each.
+void   ir_args(Fn *f, const Fn *from, ValId *map);                // f gets from's arguments
+ValId *ir_operands(const Fn *from, const Node *n, const ValId *map);
+void   ir_results(const Node *n, ValId first, ValId *map);        // n's results became first, first + 1, …
 Build build_like(Fn *f, const Fn *from, NodeId n);                // a Build that carries what node n of from carries
 
 // Common shapes of node, for rules and passes.
@@ -209,7 +229,8 @@ ValId ir_select(Build *b, ValId c, ValId x, ValId y);
 ValId ir_cast(Build *b, ValId a, DType dtype);                    // a itself when it has that dtype
 ValId ir_read_var(Build *b, VarId v);
 void  ir_write_var(Build *b, VarId v, ValId x);
-ValId ir_dims(Build *b, Op op, ValId a, const DimId *dims, uint32_t n);            // sum, reduce_max, expand, …; a itself when n = 0
+// sum, reduce_max, expand, …; a itself when n = 0
+ValId ir_dims(Build *b, Op op, ValId a, const DimId *dims, uint32_t n);
 ValId ir_dot(Build *b, ValId x, ValId y, const DimId *dims, uint32_t n);
 
 // ---- reading ------------------------------------------------------------------------------------------------------
@@ -220,7 +241,11 @@ static inline const Dim *dim_of(const Module *m, DimId d) { return &m->dim.at[d]
 static inline bool op_has(Op op, unsigned flag) { return (op_info[op].flags & flag) != 0; }
 
 int     type_pos(const Type *t, DimId d);                         // position of d, or -1
+bool    dims_have(const DimId *dims, uint32_t n, DimId d);
 bool    type_is_float(const Type *t);                             // with DT_float
+bool    type_is_whole(const Type *t);                             // no dim is split, no sum is pending
+uint8_t type_axes(const Type *t);                                 // that split it or that a sum is pending over
+double  attr_arg(const Attr *at, const char *name, double otherwise); // a composite's number
 int64_t split_ways(const Module *m, Split s);                     // product of its axes' sizes
 int64_t type_local(const Module *m, const Type *t, uint32_t i);   // stored entries of dim i on one rank
 int64_t type_count(const Module *m, const Type *t);               // stored entries on one rank; -1 when past 2^62
@@ -235,18 +260,20 @@ Str     setting_word(const Module *m, const char *path, const char *otherwise); 
 // The type the op's rule gives its results. False: why says what is wrong ("operand 2 has kseq, which …").
 // Types given by a builder or a text must have the same set of dims; see shape.c for the dtypes an op leaves open.
 bool shape_infer(Module *m, const Fn *f, const Node *n, TypeId *out, Text *why);
-// Whether a result may have type `given` where the rule finds `found`: any order of the dims, the dtype that const, cast
-// and random leave open, a dot's wider one, random's dims, any split of dims that the op makes (index, random, expand, scatter; reshard: all).
+// Whether a result may have type `given` where the rule finds `found`: any order of the dims, the dtype that
+// const, cast and random leave open, a dot's wider one, random's dims, any split of dims that the op makes (index,
+// random, expand, scatter; reshard: all).
 bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why);
 
-// ---- text (print.c, read.c), verifier, graphviz -----------------------------------------------------------------------
+// ---- text (print.c, read.c), verifier, graphviz ------------------------------------------------------------------
 void    ir_print(Text *t, const Module *m);                       // parses back to the same bytes
 void    ir_print_fn(Text *t, const Fn *f);
 void    ir_print_node(Text *t, const Fn *f, NodeId n);
 void    ir_print_type(Text *t, const Module *m, TypeId type);     // bf16[batch|dp, seq|tp, embed] sum(tp)
 Module *ir_parse(Arena *a, Intern *in, Diag *d, uint16_t source);  // 0 after errors (printed)
 const char *attr_at_name(Op op);                                  // what the text calls Attr.at of it: at, by, reverse
-bool    ir_verify(const Module *m, const char *after);            // after: the pass; prints what is wrong; never changes m
+// after: the pass; prints what is wrong; never changes m
+bool    ir_verify(const Module *m, const char *after);
 // What ir_verify asks of each thing; false: why says what is wrong. The two of nodes intern types into m; their
 // operands' types must be right. node_infer asks all of a node but that its types are those the op gives, rule[].
 bool    dim_check(const Module *m, DimId d, Text *why);

@@ -59,7 +59,9 @@ static bool ins_same(const Ins *x, const Ins *y) {
 }
 
 static uint64_t ins_hash(const Ins *x) {
-  uint64_t h = hash_mix((uint64_t)x->op << 32 | (uint64_t)x->what << 24 | (uint64_t)x->dtype << 16 | (uint64_t)x->buf << 8 | x->range, x->a);
+  uint64_t h = hash_mix((uint64_t)x->op << 32 | (uint64_t)x->what << 24 | (uint64_t)x->dtype << 16 |
+                            (uint64_t)x->buf << 8 | x->range,
+                        x->a);
   h = hash_mix(hash_mix(h, x->b), x->c);
   h = hash_mix(h, (uint64_t)x->i);
   h = hash_bytes(&x->f, sizeof x->f, h);
@@ -72,7 +74,8 @@ static uint64_t ins_hash(const Ins *x) {
 static uint32_t ins_add(Kernel *k, Ins x) {
   if (k->finished) bug("a finished kernel gets another instruction");
   if (k->ins.n > KERNEL_INS) bug("a kernel has more than %d instructions", KERNEL_INS);
-  if (x.a >= k->ins.n || x.b >= k->ins.n || x.c >= k->ins.n || x.at.index >= k->ins.n) bug("a kernel's instruction uses a value that is not there");
+  if (x.a >= k->ins.n || x.b >= k->ins.n || x.c >= k->ins.n || x.at.index >= k->ins.n)
+    bug("a kernel's instruction uses a value that is not there");
   bool effect = x.op == KI_store || x.op == KI_accumulate;
   uint64_t h = ins_hash(&x);
   uint64_t *seen = effect ? 0 : map_get(&k->same, h);
@@ -145,7 +148,11 @@ static uint32_t small_power(Kernel *k, uint32_t a, double y) {
   DType t = dtype_at(k, a);
   uint32_t n = (uint32_t)(y < 0 ? -y : y), one = kernel_const(k, t, 1);
   uint32_t x2 = n > 1 ? kernel_alu(k, ALU_mul, a, a, 0) : 0;
-  uint32_t p = n == 0 ? one : n == 1 ? a : n == 2 ? x2 : n == 3 ? kernel_alu(k, ALU_mul, x2, a, 0) : kernel_alu(k, ALU_mul, x2, x2, 0);
+  uint32_t p = n == 0   ? one
+               : n == 1 ? a
+               : n == 2 ? x2
+               : n == 3 ? kernel_alu(k, ALU_mul, x2, a, 0)
+                        : kernel_alu(k, ALU_mul, x2, x2, 0);
   return y < 0 ? kernel_alu(k, ALU_div, one, p, 0) : p;
 }
 
@@ -181,7 +188,8 @@ uint32_t kernel_reduce(Kernel *k, Red r, uint32_t a) {
 }
 
 uint32_t kernel_reduce_where(Kernel *k, Red r, uint32_t a, uint32_t index, uint32_t range) {
-  return ins_add(k, (Ins){.op = KI_reduce, .what = (uint8_t)r, .dtype = (uint8_t)dtype_at(k, a), .a = a, .b = index, .range = (uint8_t)range});
+  return ins_add(k, (Ins){.op = KI_reduce, .what = (uint8_t)r, .dtype = (uint8_t)dtype_at(k, a), .a = a, .b = index,
+                          .range = (uint8_t)range});
 }
 
 uint32_t kernel_cumsum(Kernel *k, uint32_t a, bool from_end) {
@@ -227,8 +235,9 @@ static bool ins_is(const Kernel *k, KIns op) {
   return false;
 }
 
-static bool has_access(const Ins *x) { return x->op == KI_load || x->op == KI_store || x->op == KI_accumulate || x->op == KI_index; }
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
+static bool has_access(const Ins *x) {
+  return x->op == KI_load || x->op == KI_store || x->op == KI_accumulate || x->op == KI_index;
+}
 
 static void drop_dead(Kernel *k) {
   Arena *a = k->arena;
@@ -310,7 +319,8 @@ static int64_t widest(const Kernel *k, uint32_t r, bool stores) {
   int64_t w = 0;
   for (uint32_t v = 1; v < k->ins.n; v++) {
     const Ins *x = &k->ins.at[v];
-    if (stores ? is_store(x) : x->op == KI_load) w = MAX(w, x->at.stride[r] == INT64_MIN ? INT64_MAX : size_of(x->at.stride[r]));
+    if (stores ? is_store(x) : x->op == KI_load)
+      w = MAX(w, x->at.stride[r] == INT64_MIN ? INT64_MAX : size_of(x->at.stride[r]));
   }
   return w;
 }
@@ -331,7 +341,8 @@ static bool sort_ranges(Kernel *k) {
     for (uint32_t r = 0; r < n; r++) {
       if (k->range[r].reduced != kind || (ordered && kind)) continue;
       int64_t s = inner_score(k, r);
-      if (s > best || (s == best && s && at >= 0 && key[r].store + key[r].load < key[at].store + key[at].load)) best = s, at = (int)r;
+      if (s > best || (s == best && s && at >= 0 && key[r].store + key[r].load < key[at].store + key[at].load))
+        best = s, at = (int)r;
     }
     if (at >= 0) key[at].inner = 1;
   }
@@ -356,7 +367,9 @@ static bool merge_ranges(Kernel *k) {
   for (uint32_t i = 1; i < k->nrange; i++) {
     Range *out = &k->range[i - 1], *in = &k->range[i];
     int64_t n;
-    if (out->reduced != in->reduced || in->valid != in->n || range_user(k, i) || range_user(k, i - 1) || !mul_ok(out->n, in->n, &n)) continue;
+    if (out->reduced != in->reduced || in->valid != in->n || range_user(k, i) || range_user(k, i - 1) ||
+        !mul_ok(out->n, in->n, &n))
+      continue;
     bool walks = true;
     for (uint32_t v = 1; v < k->ins.n && walks; v++) {
       const Ins *x = &k->ins.at[v];
@@ -371,7 +384,8 @@ static bool merge_ranges(Kernel *k) {
   return false;
 }
 
-// Without a reduction the reduced ranges are loops like others, if every store is inside them; those that nothing uses go.
+// Without a reduction the reduced ranges are loops like others, if every store is inside them;
+// those that nothing uses go.
 static void free_ranges(Kernel *k) {
   if (ins_is(k, KI_reduce) || ins_is(k, KI_cumsum)) return;
   uint8_t used = 0, red = 0, by_all = 0xff;
@@ -381,7 +395,8 @@ static void free_ranges(Kernel *k) {
     if (is_store(x)) by_all &= access_deps(&x->at);
   }
   for (uint32_t r = k->nrange; r--;)
-    if (k->range[r].reduced && !(used >> r & 1) && k->range[r].valid) drop_range(k, r), by_all = (uint8_t)((by_all & ((1 << r) - 1)) | (by_all >> (r + 1) << r));
+    if (k->range[r].reduced && !(used >> r & 1) && k->range[r].valid)
+      drop_range(k, r), by_all = (uint8_t)((by_all & ((1 << r) - 1)) | (by_all >> (r + 1) << r));
   for (uint32_t r = 0; r < k->nrange; r++) red |= (uint8_t)(k->range[r].reduced << r);
   if (red & ~by_all) return;
   for (uint32_t r = 0; r < k->nrange; r++) k->range[r].reduced = false;
@@ -415,7 +430,8 @@ void kernel_finish(Kernel *k) {
   free_ranges(k);
   const char *wrong = kernel_check(k, k->arena);      // before anything relies on it
   if (wrong) bug("kernel: %s", wrong);
-  for (int again = 1, rounds = 0; again && rounds < 64; rounds++) again = drop_units(k) || sort_ranges(k) || merge_ranges(k);
+  for (int again = 1, rounds = 0; again && rounds < 64; rounds++)
+    again = drop_units(k) || sort_ranges(k) || merge_ranges(k);
   Facts f = kernel_facts(k, k->arena);
   if (k->class == LOOP_auto) k->class = choose_class(k, &f);
   wrong = kernel_check(k, k->arena);
@@ -435,7 +451,8 @@ static bool access_span(const Kernel *k, const Access *at, bool whole, int64_t *
   if (at->index) {
     int64_t d;
     if (at->index_extent < 1) { *any = false; return at->index_extent == 0; }
-    if (!mul_ok(at->index_stride, at->index_extent - 1, &d) || !add_ok(d < 0 ? *lo : *hi, d, d < 0 ? lo : hi)) return false;
+    if (!mul_ok(at->index_stride, at->index_extent - 1, &d) || !add_ok(d < 0 ? *lo : *hi, d, d < 0 ? lo : hi))
+      return false;
   }
   return true;
 }
@@ -462,7 +479,8 @@ static const char *check_ranges(const Kernel *k, Arena *a) {
   if (k->nrange > KERNEL_RANGES || k->nbuf > KERNEL_BUFFERS) return "too many ranges or buffers";
   for (uint32_t r = 0; r < k->nrange; r++) {
     Range x = k->range[r];
-    if (x.n < 0 || x.valid < 0 || x.valid > x.n) return arena_printf(a, "r%u has %lld of %lld points", r, (long long)x.valid, (long long)x.n);
+    if (x.n < 0 || x.valid < 0 || x.valid > x.n)
+      return arena_printf(a, "r%u has %lld of %lld points", r, (long long)x.valid, (long long)x.n);
     if (!mul_ok(all, MAX(x.n, 1), &all) || all > (int64_t)1 << 56) return "the ranges have too many points";
   }
   for (uint32_t b = 0; b < k->nbuf; b++)
@@ -479,17 +497,19 @@ static const char *check_access(const Kernel *k, Arena *a, const Facts *f, uint3
     if (x->at.stride[r]) return arena_printf(a, "%%%u uses r%u, which does not exist", v, r);
   for (uint32_t r = 0; r < k->nrange; r++)
     if (x->at.stride[r] == INT64_MIN) return arena_printf(a, "%%%u has a stride too large", v);
-  if (x->at.index_stride == INT64_MIN || !access_span(k, &x->at, is_store(x), &lo, &hi, &any)) return arena_printf(a, "the addresses of %%%u overflow", v);
+  if (x->at.index_stride == INT64_MIN || !access_span(k, &x->at, is_store(x), &lo, &hi, &any))
+    return arena_printf(a, "the addresses of %%%u overflow", v);
   if (x->op == KI_index) {
     if (x->dtype != DT_i32 && x->dtype != DT_i64) return arena_printf(a, "index %%%u is no integer", v);
     if (x->at.index) return arena_printf(a, "index %%%u has an index", v);
-    if (any && x->dtype == DT_i32 && (lo < INT32_MIN || hi > INT32_MAX)) return arena_printf(a, "index %%%u does not fit i32", v);
+    if (any && x->dtype == DT_i32 && (lo < INT32_MIN || hi > INT32_MAX))
+      return arena_printf(a, "index %%%u does not fit i32", v);
     return 0;
   }
   if (x->buf >= k->nbuf) return arena_printf(a, "%%%u uses buffer %d, which does not exist", v, x->buf);
   if (any && (lo < 0 || hi >= k->buf[x->buf].count))
-    return arena_printf(a, "%%%u reaches elements %lld to %lld of buffer %d, which has %lld", v, (long long)lo, (long long)hi,
-                        x->buf, (long long)k->buf[x->buf].count);
+    return arena_printf(a, "%%%u reaches elements %lld to %lld of buffer %d, which has %lld", v, (long long)lo,
+                        (long long)hi, x->buf, (long long)k->buf[x->buf].count);
   if (x->at.index && is_store(x)) return arena_printf(a, "store %%%u has an index", v);
   if (x->at.index && kernel_ins(k, x->at.index)->dtype != DT_i32 && kernel_ins(k, x->at.index)->dtype != DT_i64)
     return arena_printf(a, "the index of %%%u is no integer", v);
@@ -516,39 +536,56 @@ static const char *check_ins(const Kernel *k, Arena *a, const Facts *f, uint32_t
   }
   DType t = (DType)x->dtype, ta = x->a ? (DType)kernel_ins(k, x->a)->dtype : DT_none;
   switch ((KIns)x->op) {
-    case KI_load: return value_dtype(k->buf[MIN(x->buf, KERNEL_BUFFERS - 1)].dtype) == t ? check_access(k, a, f, v) : "a load has the wrong dtype";
+    case KI_load:
+      if (value_dtype(k->buf[MIN(x->buf, KERNEL_BUFFERS - 1)].dtype) != t) return "a load has the wrong dtype";
+      return check_access(k, a, f, v);
     case KI_store: case KI_accumulate:
       if (x->buf < k->nbuf && ta != value_dtype(k->buf[x->buf].dtype))
-        return arena_printf(a, "store %%%u puts %s into a buffer of %s", v, dtype_name(ta), dtype_name(k->buf[x->buf].dtype));
+        return arena_printf(a, "store %%%u puts %s into a buffer of %s", v, dtype_name(ta),
+                            dtype_name(k->buf[x->buf].dtype));
       if (x->op == KI_accumulate && ta == DT_bool) return arena_printf(a, "%%%u accumulates bools", v);
       return check_access(k, a, f, v);
     case KI_index: return check_access(k, a, f, v);
-    case KI_const: return takes(TAKES_any, t) && value_dtype(t) == t ? 0 : arena_printf(a, "constant %%%u has no dtype", v);
+    case KI_const:
+      return takes(TAKES_any, t) && value_dtype(t) == t ? 0 : arena_printf(a, "constant %%%u has no dtype", v);
     case KI_alu: {
       if (x->what == ALU_none || x->what >= ALU_COUNT) return arena_printf(a, "%%%u is no op", v);
       bool select = x->what == ALU_select;
       for (int j = 0; j < 3; j++) {
-        if (!!from[j] != (j < alu_rows[x->what].operands)) return arena_printf(a, "%%%u has the wrong number of operands", v);
+        if (!!from[j] != (j < alu_rows[x->what].operands))
+          return arena_printf(a, "%%%u has the wrong number of operands", v);
         if (!from[j]) continue;
         DType tj = (DType)kernel_ins(k, from[j])->dtype;
         DType want = select && j == 0 ? DT_bool : select ? t : ta;
-        if (tj != want || !takes(alu_rows[x->what].takes, tj)) return arena_printf(a, "operand %d of %%%u is %s", j + 1, v, dtype_name(tj));
+        if (tj != want || !takes(alu_rows[x->what].takes, tj))
+          return arena_printf(a, "operand %d of %%%u is %s", j + 1, v, dtype_name(tj));
       }
-      return t == (alu_rows[x->what].gives == GIVES_bool ? DT_bool : select ? t : ta) ? 0 : arena_printf(a, "%%%u has the wrong dtype", v);
+      return t == (alu_rows[x->what].gives == GIVES_bool ? DT_bool
+                   : select                              ? t
+                                                         : ta)
+                 ? 0
+                 : arena_printf(a, "%%%u has the wrong dtype", v);
     }
-    case KI_cast: return ta != DT_none && value_dtype(t) == t ? 0 : arena_printf(a, "%%%u casts to %s", v, dtype_name(t));
+    case KI_cast:
+      return ta != DT_none && value_dtype(t) == t ? 0 : arena_printf(a, "%%%u casts to %s", v, dtype_name(t));
     case KI_scalar:
-      return (t == DT_f64 || t == DT_i64) && x->i >= 0 && x->i < KERNEL_SLOTS ? 0 : arena_printf(a, "%%%u reads slot %lld as %s", v, (long long)x->i, dtype_name(t));
+      return (t == DT_f64 || t == DT_i64) && x->i >= 0 && x->i < KERNEL_SLOTS
+                 ? 0
+                 : arena_printf(a, "%%%u reads slot %lld as %s", v, (long long)x->i, dtype_name(t));
     case KI_random:
       for (int j = 0; j < 3; j++)
-        if (!from[j] || kernel_ins(k, from[j])->dtype != DT_i64) return arena_printf(a, "operand %d of random %%%u is no i64", j + 1, v);
+        if (!from[j] || kernel_ins(k, from[j])->dtype != DT_i64)
+          return arena_printf(a, "operand %d of random %%%u is no i64", j + 1, v);
       return t == DT_f32 && !x->i ? 0 : arena_printf(a, "random %%%u has the wrong dtype", v);
     case KI_reduce:
-      if (x->what == RED_none || x->what >= RED_COUNT || t != ta || !takes(TAKES_number, t)) return arena_printf(a, "%%%u reduces %s", v, dtype_name(ta));
+      if (x->what == RED_none || x->what >= RED_COUNT || t != ta || !takes(TAKES_number, t))
+        return arena_printf(a, "%%%u reduces %s", v, dtype_name(ta));
       if (!f->red) return arena_printf(a, "%%%u reduces no range", v);
       if (!x->b) return 0;
-      if (kernel_ins(k, x->b)->dtype != DT_i32 && kernel_ins(k, x->b)->dtype != DT_i64) return arena_printf(a, "the index of %%%u is no integer", v);
-      if (x->range >= k->nrange || k->range[x->range].reduced) return arena_printf(a, "%%%u scatters over r%d", v, x->range);
+      if (kernel_ins(k, x->b)->dtype != DT_i32 && kernel_ins(k, x->b)->dtype != DT_i64)
+        return arena_printf(a, "the index of %%%u is no integer", v);
+      if (x->range >= k->nrange || k->range[x->range].reduced)
+        return arena_printf(a, "%%%u scatters over r%d", v, x->range);
       return f->deps[x->b] >> x->range & 1 ? arena_printf(a, "the index of %%%u depends on r%d", v, x->range) : 0;
     case KI_cumsum:
       if (t != ta || !takes(TAKES_number, t)) return arena_printf(a, "%%%u sums up %s", v, dtype_name(ta));
@@ -568,7 +605,8 @@ static const char *check_class(const Kernel *k, Arena *a, const Facts *f) {
   }
   bool cumsum = ins_is(k, KI_cumsum);
   if (reduces > KERNEL_REDUCES) return "more reductions than the stack has room for";
-  if (wheres && (reduces != 1 || (k->class != LOOP_scatter && k->class != LOOP_auto))) return "a reduction with where stands alone in a scatter kernel";
+  if (wheres && (reduces != 1 || (k->class != LOOP_scatter && k->class != LOOP_auto)))
+    return "a reduction with where stands alone in a scatter kernel";
   switch (k->class) {
     case LOOP_auto: return 0;
     case LOOP_map: return f->red ? "a map kernel has no reduced range" : 0;
@@ -583,9 +621,14 @@ static const char *check_class(const Kernel *k, Arena *a, const Facts *f) {
       }
       return 0;
     case LOOP_col:
-      return cumsum || inner_stores || f->phases > 1 ? "a col kernel has one level of reductions and no store inside" : !reduces ? "a col kernel reduces" : 0;
+      return cumsum || inner_stores || f->phases > 1
+                 ? "a col kernel has one level of reductions and no store inside"
+             : !reduces ? "a col kernel reduces"
+                        : 0;
     case LOOP_scatter:
-      return wheres != 1 || cumsum || inner_stores || f->phases > 1 ? "a scatter kernel has one reduction with where and no store inside" : 0;
+      return wheres != 1 || cumsum || inner_stores || f->phases > 1
+                 ? "a scatter kernel has one reduction with where and no store inside"
+                 : 0;
     case LOOP_COUNT: break;
   }
   return "no such class";
@@ -596,7 +639,8 @@ const char *kernel_check(const Kernel *k, Arena *a) {
   if (wrong) return wrong;
   for (uint32_t v = 1; v < k->ins.n; v++) {           // operands first: the facts follow them
     const Ins *x = kernel_ins(k, v);
-    if (x->a >= v || x->b >= v || x->c >= v || x->at.index >= v) return arena_printf(a, "%%%u uses a value before it is there", v);
+    if (x->a >= v || x->b >= v || x->c >= v || x->at.index >= v)
+      return arena_printf(a, "%%%u uses a value before it is there", v);
   }
   Facts f = kernel_facts(k, a);
   for (uint32_t v = 1; v < k->ins.n; v++)
@@ -623,7 +667,9 @@ bool kernel_in_place(const Kernel *k, uint32_t written, uint32_t read) {
   }
   for (uint32_t v = 1; v < k->ins.n; v++) {
     const Ins *x = kernel_ins(k, v);
-    if (x->buf == read && (x->op == KI_load || (is_store(x) && read != written)) && (!at || !access_same(at, &x->at))) ok = false;
+    if (x->buf == read && (x->op == KI_load || (is_store(x) && read != written)) &&
+        (!at || !access_same(at, &x->at)))
+      ok = false;
     if (x->buf == read && is_store(x) && read != written) ok = false;
   }
   arena_destroy(a);
@@ -662,4 +708,6 @@ uint64_t kernel_hash(const Kernel *k) {
   return h;
 }
 
-const char *kernel_symbol(Arena *a, const Kernel *k) { return arena_printf(a, "k_%016llx", (unsigned long long)kernel_hash(k)); }
+const char *kernel_symbol(Arena *a, const Kernel *k) {
+  return arena_printf(a, "k_%016llx", (unsigned long long)kernel_hash(k));
+}

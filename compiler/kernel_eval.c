@@ -26,8 +26,6 @@ static int64_t wrap(int64_t a, char op, int64_t b) {
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
   return (int64_t)(op == '+' ? x + y : op == '-' ? x - y : x * y);
 }
-static int64_t div_floor(int64_t a, int64_t b) { return div_i64(a, b); }
-static double mod_floor(double a, double b) { return mod_f64(a, b); }
 
 static double alu_float(Alu op, double a, double b, double c) {
   switch (op) {
@@ -118,7 +116,10 @@ static Val compute(const Eval *e, uint32_t v) {
       memcpy(t == DT_f64 ? (void *)&r.f : (void *)&r.i, e->scalars + 8 * x->i, 8);
       return r;
     }
-    case KI_random: return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)(uint64_t)b.i, (uint32_t)((uint64_t)b.i >> 32), (uint64_t)c.i)};
+    case KI_random: {
+      uint64_t place = (uint64_t)b.i;
+      return (Val){.f = (double)philox_uniform((uint64_t)a.i, (uint32_t)place, (uint32_t)(place >> 32), (uint64_t)c.i)};
+    }
     case KI_cumsum: return e->sums[v][e->inner];
     case KI_reduce: case KI_store: case KI_accumulate: case KI_none: break;
   }
@@ -166,7 +167,6 @@ static uint8_t missing(const Eval *e) {                   // ranges whose point 
   return m;
 }
 
-static bool is_store(const Ins *x) { return x->op == KI_store || x->op == KI_accumulate; }
 
 // Stores at the current point: those inside rows, or those of whole rows.
 static void stores(const Eval *e, bool inside, uint8_t gone) {
@@ -221,7 +221,8 @@ static void row(Eval *e) {
     pass(e, p);
     for (uint32_t v = 1; v < k->ins.n; v++) {
       const Ins *x = kernel_ins(k, v);
-      if (x->op == KI_reduce && e->pass[v] == p + 1) e->val[v] = rounded((DType)x->dtype, (Val){(double)e->acc[v].f, e->acc[v].i});
+      if (x->op == KI_reduce && e->pass[v] == p + 1)
+        e->val[v] = rounded((DType)x->dtype, (Val){(double)e->acc[v].f, e->acc[v].i});
     }
   }
   if (!gone)

@@ -12,7 +12,6 @@ static Status read_input(Arena *a, char **text, size_t *n) {          // standar
   Text t;
   char few[4096];
   text_init(&t, a);
-  text_puts(&t, "");
   for (ssize_t k; (k = read(0, few, sizeof few)) != 0;) {
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) return fail(EXIT_IO, "standard input: %s", strerror(errno));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 // ---- ranks and orders ---------------------------------------------------------------------------------------------
-uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis) {
+static uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis) {
   return rank / it->coord_step[axis] % (uint32_t)it->m->axis.at[axis].size;
 }
 
@@ -13,12 +13,6 @@ uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes) {
   for (uint32_t i = 0; i < it->m->axis.n; i++)
     if (axes >> i & 1) r += rank_coord(it, rank, i) * it->coord_step[i];
   return r;
-}
-
-uint8_t type_axes(const Type *t) {
-  uint8_t axes = t->pending_axes;
-  for (int i = 0; i < t->ndim; i++) axes |= split_mask(t->split[i]);
-  return axes;
 }
 
 // Storage of a zigzag dim of n chunks is 0, n-1, 1, n-2, …: cut in n/2 equal parts, part r holds chunks r and n-1-r.
@@ -32,7 +26,8 @@ static Order *order_make(Interp *it, const Dim *d, int64_t pieces, int64_t piece
   Order *o = NEW(it->arena, Order);
   int64_t chunks = dim_of(it->m, d->root)->zigzag;
   if (d->size % pieces || (chunks && d->size % chunks))
-    bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces, (long long)chunks);
+    bug("interpreter: %s (%lld) does not divide by %lld and %lld", d->name, (long long)d->size, (long long)pieces,
+        (long long)chunks);
   *o = (Order){.n = d->size / pieces, .base = d->size / pieces * piece, .extent = d->extent};
   if (!chunks) return o;
   int64_t *global = NEW_N(it->arena, int64_t, o->n), *place = NEW_N(it->arena, int64_t, d->size);
@@ -124,7 +119,7 @@ int64_t int_of(DType t, double v) {
   return dtype_load_int(t, &room);
 }
 
-int64_t int_wrap(DType t, uint64_t v) {
+static int64_t int_wrap(DType t, uint64_t v) {
   switch (t) {
   case DT_bool: return v != 0;
   case DT_i8:  return (int8_t)v;
@@ -151,7 +146,8 @@ static void zero_padding(Interp *it, Local *l, uint32_t rank) {
   }
 }
 
-// dtype_round, fast for what lies between least (the least normal number) and most: to nearest, ties to even, in the bits
+// dtype_round, fast for what lies between least (the least normal number) and most: to nearest,
+// ties to even, in the bits
 static double round_to(DType t, int mantissa, double least, double most, double v) {
   uint64_t u, half = (uint64_t)1 << (51 - mantissa);
   if (!(fabs(v) >= least && fabs(v) < most)) return v == 0 ? v : dtype_round(t, v);

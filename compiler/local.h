@@ -1,12 +1,12 @@
 // local.h -- what the ranks of a mesh hold of a value, all in one process, and how entries move between parts.
 //
-// Floats are stored as double, integers and bools as int64_t, on each rank in the type's dim order, stored entries (with
-// padding) without gaps. The padding is 0.
+// Floats are stored as double, integers and bools as int64_t, on each rank in the type's dim order, stored entries
+// (with padding) without gaps. The padding is 0.
 #ifndef MT_LOCAL_H
 #define MT_LOCAL_H
 #include "compiler/interp.h"
 
-// ---- one rank's places along a dim: place p holds entry global[p] (0: base + p); place[g] is the inverse, -1: not here
+// ---- one rank's places along a dim: place p holds entry global[p] (0: base + p); place[g]: the inverse, -1: not here
 typedef struct {
   int64_t n, base, extent;                   // places; entries that exist in all
   const int64_t *global, *place;
@@ -43,13 +43,12 @@ struct Interp {
 };
 
 static inline bool cells_float(DType t) { return dtype_is_float(t); }
-uint32_t rank_coord(const Interp *it, uint32_t rank, uint32_t axis);
-uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes);   // the first with the same coordinates on these axes
+// the first with the same coordinates on these axes
+uint32_t rank_alike(const Interp *it, uint32_t rank, uint8_t axes);
 const Order *order_of(Interp *it, DimId d, Split s, uint32_t rank);
 static inline const Order *local_order(Interp *it, const Local *l, int i, uint32_t rank) {
   return order_of(it, l->type.dim[i], l->type.split[i], rank);
 }
-uint8_t type_axes(const Type *t);                                      // that split it or that a sum is pending over
 
 void *pool_get(Interp *it, size_t bytes);                              // not zeroed
 void  pool_put(Interp *it, void *p);
@@ -60,20 +59,22 @@ Local local_create(Interp *it, const Type *t);                         // all 0
 void  local_free(Interp *it, Local *l);
 int64_t local_real(Interp *it, const Local *l, uint32_t rank);         // entries that are no padding
 void  local_finish(Interp *it, Local *l, uint32_t rank);               // rounded to the dtype, padding 0
-bool  local_replicas(Interp *it, const Local *l, uint32_t *a, uint32_t *b);  // false: ranks a and b should hold the same
+// false: ranks a and b should hold the same
+bool  local_replicas(Interp *it, const Local *l, uint32_t *a, uint32_t *b);
 
 int64_t int_of(DType t, double v);                                     // as a cast
-int64_t int_wrap(DType t, uint64_t v);
 
-// ---- moving entries: places to[i] <- from[i] along each of a few dims ---------------------------------------------------
+// ---- moving entries: places to[i] <- from[i] along each of a few dims --------------------------------------------
 typedef struct { int64_t n, to, from, dto, dfrom, *tos, *froms; } Pairs;  // to + i·dto, or tos[i]
 typedef enum { MOVE_copy, MOVE_add, MOVE_max } Move;
 
 // the entries of `to` whose number plus `shift` is one of `from`; steps are the places' strides
 Pairs pairs_match(Interp *it, const Order *to, int64_t to_step, const Order *from, int64_t from_step, int64_t shift);
-Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step);   // the entries that exist, alike on both sides
+// the entries that exist, alike on both sides
+Pairs pairs_real(Interp *it, const Order *o, int64_t to_step, int64_t from_step);
 Pairs pairs_table(Interp *it, int64_t room);                                        // to be filled: tos, froms, n
-int64_t cells_move(DType t, void *to, const void *from, const Pairs *p, uint32_t n, Move how);    // how many entries moved
+// how many entries moved
+int64_t cells_move(DType t, void *to, const void *from, const Pairs *p, uint32_t n, Move how);
 // Every entry of `to` that `from` (another order of the same dims) has, on one rank each.
 int64_t local_move(Interp *it, Local *to, uint32_t to_rank, const Local *from, uint32_t from_rank, Move how);
 

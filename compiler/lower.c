@@ -36,7 +36,6 @@ Str dim_word(const Lower *l, DimId d) {  // local dims are called f.name in the 
 static const char *dims_listed(const Lower *l, const DimId *dim, uint32_t n, const char *last) {
   Text t;
   text_init(&t, l->a);
-  text_puts(&t, "");
   for (uint32_t i = 0; i < n; i++)
     text_printf(&t, "%s%s", !i ? "" : i + 1 == n ? last : ", ", dim_word(l, dim[i]));
   return t.s;

@@ -5,12 +5,6 @@
 
 enum { HEIGHT_LIMIT = 4000 };  // of the bodies that call each other, together: the stack is bounded
 
-static bool in_set(const DimId *set, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (set[i] == d) return true;
-  return false;
-}
-
 // ---- headers as text --------------------------------------------------------------------------------------
 // "i32[*, seq, embed?]": a pattern with the dims that its dim parameters stand for here.
 static const char *pattern_show(const Lower *l, const Ast *t) {
@@ -59,7 +53,7 @@ static bool pattern_dim(Lower *l, Pattern *p, const Ast *d) {
   if (!dim_find_here(l, d->text, &b)) return no_dim(l, d->span, d->text), false;
   if (!b.n) return false;
   for (uint32_t k = 0; k < b.n; k++) {
-    if (in_set(p->must, p->nmust, b.dim[k]) || in_set(p->may, p->nmay, b.dim[k])) {
+    if (dims_have(p->must, p->nmust, b.dim[k]) || dims_have(p->may, p->nmay, b.dim[k])) {
       lower_error(l, d->span, "MT0214", "%s occurs twice", dim_word(l, b.dim[k]));
       lower_note(l, "declare a role, a second dim of the same extent: dim k%s = %s", dim_word(l, b.dim[k]),
                  dim_word(l, b.dim[k]));
@@ -100,8 +94,8 @@ static DimId pattern_extra(const Pattern *p,
                            const Type *have) {  // a dim of the value that the pattern does not allow
   for (int i = 0; i < have->ndim; i++) {
     DimId d = have->dim[i];
-    if (in_set(p->must, p->nmust, d) || in_set(p->may, p->nmay, d)) continue;
-    if (!p->star || in_set(p->own, p->nown, d)) return d;
+    if (dims_have(p->must, p->nmust, d) || dims_have(p->may, p->nmay, d)) continue;
+    if (!p->star || dims_have(p->own, p->nown, d)) return d;
   }
   return 0;
 }
@@ -119,7 +113,7 @@ static void argument_hint(Lower *l, const Pattern *p, const Def *def, Val v, Dim
   const Type *have = val_shape(l, v);
   for (int i = 0; i < have->ndim && lacks; i++) {
     const Dim *d = dim_of(l->m, have->dim[i]), *want = dim_of(l->m, lacks);
-    if (d->extent != want->extent || d->sample || in_set(p->must, p->nmust, have->dim[i])) continue;
+    if (d->extent != want->extent || d->sample || dims_have(p->must, p->nmust, have->dim[i])) continue;
     lower_note(l, "rename[%s -> %s](%s)?", dim_word(l, have->dim[i]), dim_word(l, lacks), words);
     return;
   }
@@ -445,7 +439,7 @@ static Span result_span(const Frame *f, uint32_t i,
 static bool local_escapes(Lower *l, const Frame *f, Val v, Span place) {
   const Type *have = val_shape(l, v);
   for (int k = 0; k < have->ndim; k++) {
-    if (!in_set(f->local.at, f->local.n, have->dim[k])) continue;
+    if (!dims_have(f->local.at, f->local.n, have->dim[k])) continue;
     lower_error(l, place, "MT0209", "the result is %s, and '%s' exists only inside %s", val_show(l, v),
                 dim_word(l, have->dim[k]), f->def->name);
     lower_note(l, "merge or reduce it, or make it a dim parameter of %s", f->def->name);

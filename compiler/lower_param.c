@@ -39,7 +39,6 @@ Str path_fill(Lower *l, const Ast *at, Str path) {
   if (!path_ok(l, at->span, path)) return 0;
   Text t;
   text_init(&t, l->a);
-  text_puts(&t, "");
   for (const char *c = path; *c;) {
     size_t n = strcspn(c, "{");
     text_add(&t, c, n);

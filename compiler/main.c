@@ -182,7 +182,7 @@ static Status after_pass(const char *name, Pass otherwise, Pass *out) {
 }
 
 static Status print(const Text *t) {
-  fwrite(t->s ? t->s : "", 1, t->n, stdout);
+  fwrite(t->s, 1, t->n, stdout);
   return fflush(stdout) ? fail(EXIT_IO, "standard output cannot be written") : 0;
 }
 
@@ -318,10 +318,11 @@ static Status run_interp(Arena *a, const char *path, const Settings *s) {
   return interp_command(a, p->module, &s->interp);
 }
 
-static Status run_opt(const char *path, const Settings *s) {
-  bool on;
-  TRY(color_of(s->color, &on));
-  return s->after ? passes_opt(path, s->after, (RunOptions){0})
+static Status run_opt(Arena *a, const char *path, const Settings *s) {
+  Diag d;
+  diag_init(&d, a);
+  TRY(color_of(s->color, &d.color));
+  return s->after ? passes_opt(&d, path, s->after, stdout)
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
@@ -349,11 +350,12 @@ static void usage(FILE *to) {
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
-  Settings s = {.layer = -1};
+  const Settings defaults = {.layer = -1};
+  Settings s = defaults;
   Words words = {0};
   bool help = false;
   TRY(options_parse(a, c, argc, argv, &s, &words, &help));
-  if (help) return options_help(c, &s, stdout), 0;
+  if (help) return options_help(c, &defaults, stdout), 0;
   bool explain = !strcmp(c->name, "mtc explain");
   if (words.n < 1 || words.n > (explain ? 2u : 1u))
     return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
@@ -362,7 +364,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc check")) return run_check(a, path, &s);
   if (!strcmp(c->name, "mtc dump")) return run_dump(a, path, &s);
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
-  if (!strcmp(c->name, "mtc opt")) return run_opt(path, &s);
+  if (!strcmp(c->name, "mtc opt")) return run_opt(a, path, &s);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
 }
 
@@ -374,11 +376,6 @@ static Status list(void (*what)(Text *t)) {
   Status status = print(&t);
   arena_destroy(a);
   return status;
-}
-
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n > k && !strcmp(s + n - k, end);
 }
 
 static Status no_command(const char *word) {

@@ -26,7 +26,6 @@ static void override_preset(Sema *s, const char *name, Span at) {
   }
   Text list;
   text_init(&list, p->arena);
-  text_puts(&list, "");
   for (uint32_t i = 0; i < names.n; i++) text_printf(&list, "%s%s", i ? ", " : "", names.at[i]);
   ERR(at, "MT0302", "no preset '%s'; %s%s", name, names.n ? "there are " : "the model has none", list.s);
   word_suggest(p->diag, name, names.at, names.n);

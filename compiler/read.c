@@ -14,7 +14,8 @@ typedef struct {
   Map op, dtype, file;                       // interned name -> Op, DType, index of Diag.source
   Map var_kind, init_kind;
   uint32_t errors;                           // Diag.errors at the start
-  bool echo;                                 // a line has an error: what it would have defined is unknown, and that was said
+  // a line has an error: what it would have defined is unknown, and that was said
+  bool echo;
   Fn *f;
   Map value;                                 // of f: the text's number -> ValId; 0: its line has an error
   VEC(Span) place;                           // of f's nodes, from 1
@@ -28,16 +29,13 @@ static bool err(Reader *r, Span at, const char *code, const char *fmt, ...) {
   va_end(args);
   return false;
 }
-static bool unknown(Reader *r, const IrTree *t, const char *what) { return err(r, t->span, "IR03", "no %s '%s'", what, t->text); }
-static bool twice(Reader *r, const IrTree *t, const char *what) { return err(r, t->span, "IR03", "%s '%s' is defined twice", what, t->text); }
-static bool bad(Reader *r, Span at, const char *what) { return err(r, at, "IR04", "%s", what); }
-
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
+static bool unknown(Reader *r, const IrTree *t, const char *what) {
+  return err(r, t->span, "IR03", "no %s '%s'", what, t->text);
 }
+static bool twice(Reader *r, const IrTree *t, const char *what) {
+  return err(r, t->span, "IR03", "%s '%s' is defined twice", what, t->text);
+}
+static bool bad(Reader *r, Span at, const char *what) { return err(r, at, "IR04", "%s", what); }
 
 // ---- words --------------------------------------------------------------------------------------------------------
 static bool look(const Map *map, Str word, uint32_t *id) {
@@ -56,8 +54,12 @@ static bool whole(Reader *r, const IrTree *t, int64_t lo, int64_t hi, int64_t *v
   return true;
 }
 
-static bool read_dim(Reader *r, const IrTree *t, DimId *d) { return (*d = dim_find(r->m, t->text)) || unknown(r, t, "dim"); }
-static bool read_var(Reader *r, const IrTree *t, VarId *v) { return (*v = var_find(r->m, t->text)) || unknown(r, t, "variable"); }
+static bool read_dim(Reader *r, const IrTree *t, DimId *d) {
+  return (*d = dim_find(r->m, t->text)) || unknown(r, t, "dim");
+}
+static bool read_var(Reader *r, const IrTree *t, VarId *v) {
+  return (*v = var_find(r->m, t->text)) || unknown(r, t, "variable");
+}
 
 static bool read_axis(Reader *r, const IrTree *t, uint32_t *axis) {
   int i = axis_find(r->m, t->text);
@@ -99,7 +101,8 @@ static bool read_type(Reader *r, const IrTree *t, TypeId *id) {
     }
     y.ndim++;
   }
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   if (!type_check(r->m, &y, &why)) return bad(r, t->span, why.s);
   *id = type_intern(r->m, y);
   return true;
@@ -174,7 +177,8 @@ static bool read_dim_decl(Reader *r, const IrTree *t) {
     } else if (!strcmp(k->text, "sample")) d.sample = true;
     else d.ragged = true;
   }
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   DimId id = dim_add(r->m, d);
   return dim_check(r->m, id, &why) || bad(r, t->span, why.s);
 }
@@ -252,7 +256,8 @@ static bool read_variable(Reader *r, const IrTree *t) {
     if (!ok) return false;
   }
   if (!read_notes(r, t, &v.loc, &v.why)) return false;
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   VarId id = var_add(r->m, v);
   return var_check(r->m, id, &why) || bad(r, t->span, why.s);
 }
@@ -281,7 +286,8 @@ static bool read_value(Reader *r, const IrTree *t, ValId *v, bool *poison) {
 
 static bool push_dim(Line *l, const IrTree *t, DimId *to, uint8_t *n, unsigned kind) {
   if (!(op_info[l->op].attrs & kind))
-    return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name, kind == AT_TO ? "after an arrow" : "in brackets");
+    return err(l->r, t->span, "IR04", "%s names no dims %s", op_info[l->op].name,
+               kind == AT_TO ? "after an arrow" : "in brackets");
   if (*n == MAX_DIMS) return err(l->r, t->span, "IR04", "at most %d dims are named", MAX_DIMS);
   return read_dim(l->r, t, &to[(*n)++]);
 }
@@ -373,7 +379,8 @@ static bool read_line(Line *l) {
   ir_add_typed(&l->b, l->op, l->in.at, l->in.n, l->at, types, l->nout, l->body);
   vec_push(r->temp, &r->place, l->t->span);
   NodeId id = r->f->node.n - 1;
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   if (l->type.n || !l->nout) return true;
   if (l->body && !m->fn.at[l->body]->ret.n)
     return bad(r, l->t->span, "its body stands below: its result's type must be written");
@@ -432,7 +439,8 @@ static void read_fn(Reader *r, const IrTree *t, Fn *f) {
 
 // once all functions are there: each node against its op's rule
 static void check_fn(Reader *r, const Fn *f, const Span *place) {
-  Text why = text_new(r->temp);
+  Text why;
+  text_init(&why, r->temp);
   for (NodeId id = 1; id < f->node.n; id++) {
     why.n = 0;
     if (!node_check(r->m, f, id, &why))

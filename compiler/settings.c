@@ -58,7 +58,6 @@ typedef VEC(Str) Names;
 static const char *names_listed(Program *p, const Names *names) {
   Text t;
   text_init(&t, p->arena);
-  text_puts(&t, "");
   for (uint32_t i = 0; i < names->n; i++) text_printf(&t, "%s%s", i ? ", " : "", names->at[i]);
   return t.s;
 }

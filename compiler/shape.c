@@ -22,12 +22,6 @@ static const Type *operand(const Rule *r, uint32_t i) { return val_type(r->f, no
 static Str dim_name(const Rule *r, DimId d) { return dim_of(r->m, d)->name; }
 static bool give(const Rule *r, uint32_t i, Type t) { return r->out[i] = type_intern(r->m, t), true; }
 
-static bool has(const DimId *set, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (set[i] == d) return true;
-  return false;
-}
-
 static bool push(const Rule *r, Type *t, DimId d, Split s) {
   if (type_pos(t, d) >= 0) return no(r, "the result would have %s twice", dim_name(r, d));
   if (t->ndim == MAX_DIMS) return no(r, "the result would have more than %d dims", MAX_DIMS);
@@ -42,7 +36,8 @@ static bool splits_agree(const Rule *r) {
       const Type *a = operand(r, j), *b = operand(r, i);
       for (int k = 0; k < a->ndim; k++) {
         int at = type_pos(b, a->dim[k]);
-        if (at >= 0 && a->split[k] != b->split[at]) return no(r, "operands %u and %u are split differently along %s", j + 1, i + 1, dim_name(r, a->dim[k]));
+        if (at >= 0 && a->split[k] != b->split[at])
+          return no(r, "operands %u and %u are split differently along %s", j + 1, i + 1, dim_name(r, a->dim[k]));
       }
     }
   return true;
@@ -50,7 +45,8 @@ static bool splits_agree(const Rule *r) {
 
 static bool not_pending(const Rule *r) {
   for (uint32_t i = 0; i < r->n->nin; i++)
-    if (operand(r, i)->pending) return no(r, "operand %u is a pending %s", i + 1, operand(r, i)->pending == PENDING_sum ? "sum" : "maximum");
+    if (operand(r, i)->pending)
+      return no(r, "operand %u is a pending %s", i + 1, operand(r, i)->pending == PENDING_sum ? "sum" : "maximum");
   return true;
 }
 
@@ -58,7 +54,7 @@ static bool has_dims(const Rule *r, const Type *t) {
   for (uint32_t i = 0; i < r->n->attr.ndims; i++) {
     DimId d = r->n->attr.dims[i];
     if (type_pos(t, d) < 0) return no(r, "the operand has no %s", dim_name(r, d));
-    if (has(r->n->attr.dims, i, d)) return no(r, "%s is named twice", dim_name(r, d));
+    if (dims_have(r->n->attr.dims, i, d)) return no(r, "%s is named twice", dim_name(r, d));
   }
   return true;
 }
@@ -134,7 +130,8 @@ static bool elementwise(const Rule *r, DType dtype) {
 static bool one_dtype(const Rule *r, uint32_t from) {
   for (uint32_t i = from + 1; i < r->n->nin; i++)
     if (operand(r, i)->dtype != operand(r, from)->dtype)
-      return no(r, "operand %u is %s, operand %u is %s", from + 1, dtype_name(operand(r, from)->dtype), i + 1, dtype_name(operand(r, i)->dtype));
+      return no(r, "operand %u is %s, operand %u is %s", from + 1, dtype_name(operand(r, from)->dtype), i + 1,
+                dtype_name(operand(r, i)->dtype));
   return true;
 }
 
@@ -145,7 +142,8 @@ static bool shape_bcast(const Rule *r) {
 static bool shape_compare(const Rule *r) { return one_dtype(r, 0) && not_pending(r) && elementwise(r, DT_bool); }
 static bool shape_logic(const Rule *r) {
   for (uint32_t i = 0; i < r->n->nin; i++)
-    if (operand(r, i)->dtype != DT_bool) return no(r, "operand %u is %s, not bool", i + 1, dtype_name(operand(r, i)->dtype));
+    if (operand(r, i)->dtype != DT_bool)
+      return no(r, "operand %u is %s, not bool", i + 1, dtype_name(operand(r, i)->dtype));
   return elementwise(r, DT_bool);
 }
 static bool shape_unary(const Rule *r) {
@@ -162,7 +160,8 @@ static bool shape_cast(const Rule *r) { return elementwise(r, operand(r, 0)->dty
 static bool shape_const(const Rule *r) { return give(r, 0, (Type){.dtype = DT_float}); }
 static bool shape_random(const Rule *r) {
   for (uint32_t i = 0; i < 2; i++)
-    if (operand(r, i)->ndim || !dtype_is_int(operand(r, i)->dtype)) return no(r, "operand %u is no integer scalar", i + 1);
+    if (operand(r, i)->ndim || !dtype_is_int(operand(r, i)->dtype))
+      return no(r, "operand %u is no integer scalar", i + 1);
   return give(r, 0, (Type){.dtype = DT_f32});           // the dims are the given type's
 }
 static bool shape_index(const Rule *r) {
@@ -173,10 +172,12 @@ static bool shape_read(const Rule *r) { return give(r, 0, r->m->type.at[r->m->va
 static bool shape_write(const Rule *r) {
   const Type *v = &r->m->type.at[r->m->var.at[r->n->attr.var].type], *x = operand(r, 0);
   if (v->dtype != x->dtype || v->ndim != x->ndim) return no(r, "the variable has another type");
-  if (v->pending_axes != x->pending_axes || v->pending != x->pending) return no(r, "the variable has another pending sum");
+  if (v->pending_axes != x->pending_axes || v->pending != x->pending)
+    return no(r, "the variable has another pending sum");
   for (int i = 0; i < v->ndim; i++) {
     int at = type_pos(x, v->dim[i]);
-    if (at < 0 || x->split[at] != v->split[i]) return no(r, "the variable has another type along %s", dim_name(r, v->dim[i]));
+    if (at < 0 || x->split[at] != v->split[i])
+      return no(r, "the variable has another type along %s", dim_name(r, v->dim[i]));
   }
   return true;
 }
@@ -191,7 +192,7 @@ static bool shape_dot(const Rule *r) {
   if (p->pending == PENDING_max) return no(r, "an operand is a pending maximum");
   Type t = {.dtype = a->dtype, .pending = p->pending, .pending_axes = p->pending_axes};
   for (int i = 0; i < a->ndim; i++) {
-    bool inner = has(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
+    bool inner = dims_have(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
     if (inner ? !add_pending(r, &t, a->split[i], PENDING_sum) : !push(r, &t, a->dim[i], a->split[i])) return false;
   }
   for (int i = 0; i < b->ndim; i++)
@@ -207,7 +208,7 @@ static bool shape_reduce(const Rule *r) {
   if (a->pending && a->pending != kind) return no(r, "the operand is pending");
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++) {
-    bool inner = has(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
+    bool inner = dims_have(r->n->attr.dims, r->n->attr.ndims, a->dim[i]);
     if (inner ? !add_pending(r, &t, a->split[i], kind) : !push(r, &t, a->dim[i], a->split[i])) return false;
   }
   return give(r, 0, t);
@@ -216,7 +217,8 @@ static bool shape_reduce(const Rule *r) {
 static bool shape_same(const Rule *r) {                 // cumsum, shift
   const Type *a = operand(r, 0);
   if (r->n->op == OP_cumsum && a->dtype == DT_bool) return no(r, "cumsum of bool");
-  if (r->n->op == OP_shift && (r->n->attr.ndims != 1 || a->pending)) return no(r, a->pending ? "the operand is pending" : "shift takes one dim");
+  if (r->n->op == OP_shift && (r->n->attr.ndims != 1 || a->pending))
+    return no(r, a->pending ? "the operand is pending" : "shift takes one dim");
   if (!has_dims(r, a)) return false;
   for (uint32_t i = 0; i < r->n->attr.ndims; i++)
     if (!whole(r, a, r->n->attr.dims[i])) return false;
@@ -228,7 +230,8 @@ static bool shape_expand(const Rule *r) {
   const Type *a = operand(r, 0);
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (uint32_t i = 0; i < r->n->attr.ndims; i++) {
-    if (type_pos(a, r->n->attr.dims[i]) >= 0) return no(r, "the operand already has %s", dim_name(r, r->n->attr.dims[i]));
+    if (type_pos(a, r->n->attr.dims[i]) >= 0)
+      return no(r, "the operand already has %s", dim_name(r, r->n->attr.dims[i]));
     if (!push(r, &t, r->n->attr.dims[i], 0)) return false;
   }
   for (int i = 0; i < a->ndim; i++)
@@ -248,12 +251,13 @@ static bool shape_rename(const Rule *r) {
   if (!has_dims(r, &t)) return false;
   for (uint32_t i = 0; i < at->ndims; i++) {
     const Dim *a = dim_of(r->m, at->dims[i]), *b = dim_of(r->m, at->to[i]);
-    if (a->extent != b->extent || a->size != b->size) return no(r, "%s is %lld, %s is %lld", a->name, (long long)a->extent, b->name, (long long)b->extent);
+    if (a->extent != b->extent || a->size != b->size)
+      return no(r, "%s is %lld, %s is %lld", a->name, (long long)a->extent, b->name, (long long)b->extent);
     if (!ordered_alike(r, operand(r, 0), at->dims[i], at->to[i])) return false;
     t.dim[type_pos(operand(r, 0), at->dims[i])] = at->to[i];
   }
   for (int i = 0; i < t.ndim; i++)
-    if (has(t.dim, (uint32_t)i, t.dim[i])) return no(r, "the operand already has %s", dim_name(r, t.dim[i]));
+    if (dims_have(t.dim, (uint32_t)i, t.dim[i])) return no(r, "the operand already has %s", dim_name(r, t.dim[i]));
   return give(r, 0, t);
 }
 
@@ -262,7 +266,8 @@ static bool factors(const Rule *r, DimId d, const DimId *parts, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (!mul_ok(p, dim_of(r->m, parts[i])->extent, &p) || !mul_ok(q, dim_of(r->m, parts[i])->size, &q)) p = -1;
   if (p != dim_of(r->m, d)->extent || q != p || dim_of(r->m, d)->size != p)
-    return no(r, "%s is %lld, its parts make %lld (padded dims have no parts)", dim_name(r, d), (long long)dim_of(r->m, d)->extent, (long long)p);
+    return no(r, "%s is %lld, its parts make %lld (padded dims have no parts)", dim_name(r, d),
+              (long long)dim_of(r->m, d)->extent, (long long)p);
   return true;
 }
 
@@ -270,9 +275,11 @@ static bool shape_split(const Rule *r) {
   const Attr *at = &r->n->attr;
   const Type *a = operand(r, 0);
   if (at->ndims != 1 || !at->nto) return no(r, "split takes one dim and its parts");
-  if (!has_dims(r, a) || !factors(r, at->dims[0], at->to, at->nto) || !ordered_alike(r, a, at->dims[0], at->to[0])) return false;
+  if (!has_dims(r, a) || !factors(r, at->dims[0], at->to, at->nto) || !ordered_alike(r, a, at->dims[0], at->to[0]))
+    return false;
   int split = type_pos(a, at->dims[0]);
-  if (dim_of(r->m, at->to[0])->size % split_ways(r->m, a->split[split])) return no(r, "%s is split into more pieces than %s has", dim_name(r, at->dims[0]), dim_name(r, at->to[0]));
+  if (dim_of(r->m, at->to[0])->size % split_ways(r->m, a->split[split]))
+    return no(r, "%s is split into more pieces than %s has", dim_name(r, at->dims[0]), dim_name(r, at->to[0]));
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++)
     if (a->dim[i] != at->dims[0]) {
@@ -287,13 +294,15 @@ static bool shape_merge(const Rule *r) {
   const Attr *at = &r->n->attr;
   const Type *a = operand(r, 0);
   if (at->nto != 1 || !at->ndims) return no(r, "merge takes the parts and one dim");
-  if (!has_dims(r, a) || !factors(r, at->to[0], at->dims, at->ndims) || !ordered_alike(r, a, at->dims[0], at->to[0])) return false;
+  if (!has_dims(r, a) || !factors(r, at->to[0], at->dims, at->ndims) ||
+      !ordered_alike(r, a, at->dims[0], at->to[0]))
+    return false;
   for (uint32_t i = 1; i < at->ndims; i++)
     if (!whole(r, a, at->dims[i])) return false;
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++)
     if (a->dim[i] == at->dims[0] ? !push(r, &t, at->to[0], a->split[i])
-                                 : !has(at->dims, at->ndims, a->dim[i]) && !push(r, &t, a->dim[i], a->split[i]))
+                                 : !dims_have(at->dims, at->ndims, a->dim[i]) && !push(r, &t, a->dim[i], a->split[i]))
       return false;
   return give(r, 0, t);
 }
@@ -301,12 +310,14 @@ static bool shape_merge(const Rule *r) {
 static bool shape_stack(const Rule *r) {
   DimId d = r->n->attr.dims[0];
   if (r->n->attr.ndims != 1 || !r->n->nin) return no(r, "stack takes one dim and its values");
-  if (dim_of(r->m, d)->extent != r->n->nin) return no(r, "%d values, %s is %lld", r->n->nin, dim_name(r, d), (long long)dim_of(r->m, d)->extent);
+  if (dim_of(r->m, d)->extent != r->n->nin)
+    return no(r, "%d values, %s is %lld", r->n->nin, dim_name(r, d), (long long)dim_of(r->m, d)->extent);
   int big = largest(r, 0);
   if (big < 0 || !one_dtype(r, 0) || !splits_agree(r)) return false;
   const Type *a = operand(r, (uint32_t)big);
   for (uint32_t i = 0; i < r->n->nin; i++)
-    if (operand(r, i)->pending_axes != a->pending_axes || operand(r, i)->pending != a->pending) return no(r, "not all operands have the same pending sum");
+    if (operand(r, i)->pending_axes != a->pending_axes || operand(r, i)->pending != a->pending)
+      return no(r, "not all operands have the same pending sum");
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   if (!push(r, &t, d, 0)) return false;
   for (int i = 0; i < a->ndim; i++)
@@ -319,7 +330,8 @@ static bool shape_unstack(const Rule *r) {
   DimId d = r->n->attr.dims[0];
   if (r->n->attr.ndims != 1) return no(r, "unstack takes one dim");
   if (!has_dims(r, a) || !whole(r, a, d)) return false;
-  if (dim_of(r->m, d)->extent != r->n->nout) return no(r, "%d results, %s is %lld", r->n->nout, dim_name(r, d), (long long)dim_of(r->m, d)->extent);
+  if (dim_of(r->m, d)->extent != r->n->nout)
+    return no(r, "%d results, %s is %lld", r->n->nout, dim_name(r, d), (long long)dim_of(r->m, d)->extent);
   Type t = {.dtype = a->dtype, .pending = a->pending, .pending_axes = a->pending_axes};
   for (int i = 0; i < a->ndim; i++)
     if (a->dim[i] != d && !push(r, &t, a->dim[i], a->split[i])) return false;
@@ -330,9 +342,10 @@ static bool shape_unstack(const Rule *r) {
 // slice and unslice: one dim replaced, entries at … at + small - 1 of the large one
 static bool window(const Rule *r, DimId large, DimId small) {
   int64_t end;
-  if (r->n->attr.at < 0 || !add_ok(r->n->attr.at, dim_of(r->m, small)->extent, &end) || end > dim_of(r->m, large)->extent)
-    return no(r, "%lld + %s (%lld) is past %s (%lld)", (long long)r->n->attr.at, dim_name(r, small), (long long)dim_of(r->m, small)->extent,
-              dim_name(r, large), (long long)dim_of(r->m, large)->extent);
+  if (r->n->attr.at < 0 || !add_ok(r->n->attr.at, dim_of(r->m, small)->extent, &end) ||
+      end > dim_of(r->m, large)->extent)
+    return no(r, "%lld + %s (%lld) is past %s (%lld)", (long long)r->n->attr.at, dim_name(r, small),
+              (long long)dim_of(r->m, small)->extent, dim_name(r, large), (long long)dim_of(r->m, large)->extent);
   return true;
 }
 
@@ -374,7 +387,8 @@ static bool shape_gather(const Rule *r) {
   return give(r, 0, t);
 }
 
-// scatter[d -> batch…](g, i): the transpose of gather[d]: adds g's rows into d, summing over i's dims but the batch ones
+// scatter[d -> batch…](g, i): the transpose of gather[d]: adds g's rows into d, summing over i's
+// dims but the batch ones
 static bool shape_scatter(const Rule *r) {
   const Type *g = operand(r, 0), *i = operand(r, 1);
   const Attr *at = &r->n->attr;
@@ -388,13 +402,13 @@ static bool shape_scatter(const Rule *r) {
   for (uint32_t k = 0; k < at->nto; k++)
     if (type_pos(i, at->to[k]) < 0) return no(r, "%s is no dim of the index", dim_name(r, at->to[k]));
   for (int k = 0; k < g->ndim; k++) {
-    bool summed = type_pos(i, g->dim[k]) >= 0 && !has(at->to, at->nto, g->dim[k]);
+    bool summed = type_pos(i, g->dim[k]) >= 0 && !dims_have(at->to, at->nto, g->dim[k]);
     if (summed ? !add_pending(r, &t, g->split[k], PENDING_sum) : !push(r, &t, g->dim[k], g->split[k])) return false;
   }
   return give(r, 0, t);
 }
 
-// ---- composites: the body's result, split as the operands are --------------------------------------------------------
+// ---- composites: the body's result, split as the operands are ----------------------------------------------------
 static bool shape_body(const Rule *r) {
   if (!r->n->body || r->n->body >= r->m->fn.n) return no(r, "no body");
   const Fn *body = r->m->fn.at[r->n->body];
@@ -463,7 +477,8 @@ static bool shape_all_gather(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
   if (!one_dim(r, &t, &at)) return false;
-  return split_drop(&t.split[at], r->n->attr.axes) ? give(r, 0, t) : no(r, "these axes are not the last that split the dim");
+  return split_drop(&t.split[at], r->n->attr.axes) ? give(r, 0, t)
+                                                   : no(r, "these axes are not the last that split the dim");
 }
 static bool shape_all_to_all(const Rule *r) {
   Type t = *operand(r, 0);
@@ -471,7 +486,8 @@ static bool shape_all_to_all(const Rule *r) {
   if (!one_dim(r, &t, &at)) return false;
   int to = r->n->attr.nto ? type_pos(&t, r->n->attr.to[0]) : -1;
   if (to < 0) return no(r, "the operand lacks the dim");
-  if (to == at || !split_drop(&t.split[at], r->n->attr.axes)) return no(r, "these axes are not the last that split the dim");
+  if (to == at || !split_drop(&t.split[at], r->n->attr.axes))
+    return no(r, "these axes are not the last that split the dim");
   t.split[to] = split_with(t.split[to], r->n->attr.axes);
   return give(r, 0, t);
 }
@@ -480,7 +496,8 @@ static bool shape_take_shard(const Rule *r) {
   int at;
   if (!one_dim(r, &t, &at)) return false;
   for (int i = 0; i < t.ndim; i++)
-    if (split_mask(t.split[i]) & r->n->attr.axes) return no(r, "%s is already split by this axis", dim_name(r, t.dim[i]));
+    if (split_mask(t.split[i]) & r->n->attr.axes)
+      return no(r, "%s is already split by this axis", dim_name(r, t.dim[i]));
   t.split[at] = split_with(t.split[at], r->n->attr.axes);
   return give(r, 0, t);
 }
@@ -490,7 +507,8 @@ static bool shape_reshard(const Rule *r) { return give(r, 0, *operand(r, 0)); } 
 // -------------------------------------------------------------------------------------------------------------------
 static bool makes_dim(const Node *n, DimId d) {
   const Attr *at = &n->attr;
-  return n->op == OP_random || ((n->op == OP_index || n->op == OP_expand || n->op == OP_scatter) && has(at->dims, at->ndims, d));
+  return n->op == OP_random ||
+         ((n->op == OP_index || n->op == OP_expand || n->op == OP_scatter) && dims_have(at->dims, at->ndims, d));
 }
 
 bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text *why) {
@@ -499,19 +517,23 @@ bool type_fits(const Module *m, const Node *n, TypeId found, TypeId given, Text 
   bool layout = n->op == OP_reshard;
   uint8_t axes = b->pending_axes;
   bool open = n->op == OP_const || n->op == OP_cast || n->op == OP_random;
-  bool wider = n->op == OP_dot && dtype_is_float(b->dtype) && b->dtype != DT_float && dtype_bytes(b->dtype) >= dtype_bytes(a->dtype);
+  bool wider = n->op == OP_dot && dtype_is_float(b->dtype) && b->dtype != DT_float &&
+               dtype_bytes(b->dtype) >= dtype_bytes(a->dtype);
   if (!open && !wider && a->dtype != b->dtype)
     return no(&r, "it is %s, not %s", dtype_name(a->dtype), dtype_name(b->dtype));
   if (n->op != OP_random && a->ndim != b->ndim) return no(&r, "it has %d dims, not %d", a->ndim, b->ndim);
-  if (layout ? (b->pending_axes & ~a->pending_axes) != 0 : a->pending != b->pending || a->pending_axes != b->pending_axes)
+  if (layout ? (b->pending_axes & ~a->pending_axes) != 0
+             : a->pending != b->pending || a->pending_axes != b->pending_axes)
     return no(&r, layout ? "a value cannot become a pending sum" : "another sum is pending");
   for (int i = 0; i < b->ndim; i++) {
     int at = type_pos(a, b->dim[i]);
     if (at < 0 && n->op != OP_random) return no(&r, "it has no %s", dim_name(&r, b->dim[i]));
     if (split_mask(b->split[i]) & axes) return no(&r, "an axis is used twice");
     axes |= split_mask(b->split[i]);
-    if (dim_of(m, b->dim[i])->size % split_ways(m, b->split[i])) return no(&r, "%s does not divide by the axes that split it", dim_name(&r, b->dim[i]));
-    if (!layout && !makes_dim(n, b->dim[i]) && a->split[at] != b->split[i]) return no(&r, "%s is split differently", dim_name(&r, b->dim[i]));
+    if (dim_of(m, b->dim[i])->size % split_ways(m, b->split[i]))
+      return no(&r, "%s does not divide by the axes that split it", dim_name(&r, b->dim[i]));
+    if (!layout && !makes_dim(n, b->dim[i]) && a->split[at] != b->split[i])
+      return no(&r, "%s is split differently", dim_name(&r, b->dim[i]));
   }
   return true;
 }

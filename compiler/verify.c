@@ -58,7 +58,8 @@ bool type_check(const Module *m, const Type *t, Text *why) {
     }
     int64_t ways = split_ways(m, t->split[i]);
     if (dim_of(m, t->dim[i])->size % ways)
-      return no(why, "%s has %lld entries, which %lld ranks cannot share alike", dim_of(m, t->dim[i])->name, (long long)dim_of(m, t->dim[i])->size, (long long)ways);
+      return no(why, "%s has %lld entries, which %lld ranks cannot share alike", dim_of(m, t->dim[i])->name,
+                (long long)dim_of(m, t->dim[i])->size, (long long)ways);
   }
   return true;
 }
@@ -82,17 +83,11 @@ bool var_check(const Module *m, VarId id, Text *why) {
 }
 
 // ---- nodes --------------------------------------------------------------------------------------------------------
-static bool named(const DimId *dims, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (dims[i] == d) return true;
-  return false;
-}
-
 static bool dims_check(const Module *m, const DimId *dims, uint32_t n, Text *why) {
   if (n > MAX_DIMS) return no(why, "%u dims are named, at most %d are allowed", n, MAX_DIMS);
   for (uint32_t i = 0; i < n; i++) {
     if (!dims[i] || dims[i] >= m->dim.n) return no(why, "a dim in brackets is none");
-    if (named(dims, i, dims[i])) return no(why, "%s is named twice", dim_of(m, dims[i])->name);
+    if (dims_have(dims, i, dims[i])) return no(why, "%s is named twice", dim_of(m, dims[i])->name);
   }
   return true;
 }
@@ -104,7 +99,8 @@ static bool axes_check(const Module *m, const Fn *f, const Node *n, Text *why) {
   if (op_info[n->op].attrs & AT_TO && at->nto != 1) return no(why, "one dim is named after the arrow");
   const Type *t = val_type(f, node_in(f, n)[0]);
   for (uint32_t i = 0; i < t->ndim; i++)
-    if (__builtin_popcount(split_mask(t->split[i])) + __builtin_popcount(at->axes) > MAX_SPLIT && n->op != OP_all_gather && n->op != OP_all_reduce &&
+    if (__builtin_popcount(split_mask(t->split[i])) + __builtin_popcount(at->axes) > MAX_SPLIT &&
+        n->op != OP_all_gather && n->op != OP_all_reduce &&
         t->dim[i] == (n->op == OP_all_to_all ? at->to[0] : at->dims[0]))
       return no(why, "%s would be split by more than %d axes", dim_of(m, t->dim[i])->name, MAX_SPLIT);
   return true;
@@ -161,7 +157,8 @@ bool node_check(Module *m, const Fn *f, NodeId id, Text *why) {
     TypeId given = f->val.at[n->out + i].type;
     Text misfit = {.arena = why->arena};
     if (given == rule[i] || type_fits(m, n, rule[i], given, &misfit)) continue;
-    return no(why, "its result is %s, the op gives %s: %s", type_text(m, &m->type.at[given], why->arena), type_text(m, &m->type.at[rule[i]], why->arena), misfit.s);
+    return no(why, "its result is %s, the op gives %s: %s", type_text(m, &m->type.at[given], why->arena),
+              type_text(m, &m->type.at[rule[i]], why->arena), misfit.s);
   }
   return true;
 }
@@ -173,17 +170,12 @@ typedef struct {
   const char *after;
   Arena *temp;
   uint8_t *type_ok;                                     // of each type: 0 not looked at, 1 right, 2 not
-  uint32_t *written;                                    // of each variable: twice the last function that writes it, odd: it accumulates
-  uint8_t *height;                                      // of each function: 1 + the most bodies below it; 0 not looked at
+  // of each variable: twice the last function that writes it, odd: it accumulates
+  uint32_t *written;
+  // of each function: 1 + the most bodies below it; 0 not looked at
+  uint8_t *height;
   bool ok;
 } Verify;
-
-static Text text_new(Arena *a) {
-  Text t;
-  text_init(&t, a);
-  text_puts(&t, "");
-  return t;
-}
 
 static bool wrong(Verify *v, Span at, const char *fmt, ...) PRINTF(3, 4);
 static bool wrong(Verify *v, Span at, const char *fmt, ...) {
@@ -191,13 +183,15 @@ static bool wrong(Verify *v, Span at, const char *fmt, ...) {
   va_start(args, fmt);
   const char *what = arena_vprintf(v->temp, fmt, args);
   va_end(args);
-  diag_error(v->m->diag, at, "IR10", "%s%s%s%s", v->after ? "after " : "", v->after ? v->after : "", v->after ? ": " : "", what);
+  diag_error(v->m->diag, at, "IR10", "%s%s%s%s", v->after ? "after " : "", v->after ? v->after : "",
+             v->after ? ": " : "", what);
   return v->ok = false;
 }
 
 static bool wrong_node(Verify *v, const Fn *f, NodeId id, const char *what) {
   const Node *n = fn_node(f, id);
-  Text t = text_new(v->temp);
+  Text t;
+  text_init(&t, v->temp);
   ir_print_node(&t, f, id);
   wrong(v, n->loc, "%s, node %u, %s: %s", f->name, id, op_info[n->op].name, what);
   diag_note(v->m->diag, "%s", t.s);
@@ -213,7 +207,8 @@ static bool type_right(Verify *v, TypeId id, Text *why) {
 
 static bool verify_tables(Verify *v) {
   const Module *m = v->m;
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   int64_t ranks = 1;
   if (m->axis.n > MAX_AXES) return wrong(v, (Span){0}, "%u mesh axes", m->axis.n);
   for (uint32_t i = 0; i < m->axis.n; i++)
@@ -241,7 +236,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
     const Node *n = fn_node(f, id);
     if (n->op <= OP_none || n->op >= OP_COUNT) return wrong(v, n->loc, "%s, node %u has no op", f->name, id);
     if (n->out != next || n->nout > f->val.n - next)
-      return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name, next);
+      return wrong(v, n->loc, "%s, node %u, %s: its results are not values %u, …", f->name, id, op_info[n->op].name,
+                   next);
     for (uint32_t i = 0; i < n->nout; i++, next++)
       if (f->val.at[next].def != id)
         return wrong(v, n->loc, "%s: value %u is not defined by node %u", f->name, next, id);
@@ -249,7 +245,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
       return wrong(v, n->loc, "%s, node %u: operands past the pool", f->name, id);
     for (uint32_t i = 0; i < n->nin; i++)
       if (!node_in(f, n)[i] || node_in(f, n)[i] >= n->out)
-        return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id, op_info[n->op].name, i + 1);
+        return wrong(v, n->loc, "%s, node %u, %s: operand %u is not defined before it", f->name, id,
+                     op_info[n->op].name, i + 1);
   }
   if (next != f->val.n)
     return wrong(v, (Span){0}, "%s has %u values, %u are defined", f->name, f->val.n - 1, next - 1);
@@ -262,7 +259,8 @@ static bool verify_ids(Verify *v, const Fn *f) {
 }
 
 static bool verify_types(Verify *v, const Fn *f) {
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   for (ValId i = 1; i < f->val.n; i++) {
     if (!type_right(v, f->val.at[i].type, &why))
       return wrong(v, (Span){0}, "%s, value %u: %s", f->name, i, why.s);
@@ -294,7 +292,8 @@ static bool body_height(Verify *v, FnId id, uint32_t depth) {
 }
 
 static void verify_nodes(Verify *v, const Fn *f, FnId fn) {
-  Text why = text_new(v->temp);
+  Text why;
+  text_init(&why, v->temp);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     VarId var = n->op == OP_write || n->op == OP_accumulate ? n->attr.var : 0;

@@ -5,8 +5,8 @@
 // A value and its gradient have the same dims; the order is the operand's where it costs nothing to choose (products,
 // sums). Padding needs no care: the padding of every value is 0, gradients' too.
 //
-// Nodes come in the order of the calls that make them, so no call has two arguments that make nodes: C leaves open which
-// is evaluated first.
+// Nodes come in the order of the calls that make them, so no call has two arguments that make nodes:
+// C leaves open which is evaluated first.
 //
 // Gradients are selected, never multiplied by 0, so an inf or NaN in a branch that was not taken does not leak.
 #include "compiler/vjp.h"
@@ -63,7 +63,10 @@ static ValId reduced(Grad *g, ValId c, ValId v) {
 
 RULE(none) { (void)g, (void)n, (void)dout, (void)din; }
 RULE(zero) { (void)g, (void)n, (void)dout, (void)din; }
-RULE(body) { (void)dout, (void)din, bug("autodiff: %s in %s is not inlined", op_info[fn_node(g->b.fn, n)->op].name, g->b.fn->name); }
+RULE(body) {
+  (void)dout, (void)din;
+  bug("autodiff: %s in %s is not inlined", op_info[fn_node(g->b.fn, n)->op].name, g->b.fn->name);
+}
 
 RULE(neg) { (void)n; din[0] = neg(g, dout[0]); }
 RULE(add) { (void)g, (void)n; din[0] = din[1] = dout[0]; }
@@ -91,7 +94,8 @@ RULE(pow) {
   if (needs(g, n, 0) && k == 1) din[0] = dout[0];
   else if (needs(g, n, 0) && k == 2) din[0] = mul(g, dout[0], scaled(g, x, 2));
   else if (needs(g, n, 0) && k == 3) din[0] = mul(g, dout[0], scaled(g, mul(g, x, x), 3));
-  else if (needs(g, n, 0) && known && k != 0) din[0] = mul(g, dout[0], scaled(g, ir_binary(&g->b, OP_pow, x, num(g, k - 1, x)), k));
+  else if (needs(g, n, 0) && known && k != 0)
+    din[0] = mul(g, dout[0], scaled(g, ir_binary(&g->b, OP_pow, x, num(g, k - 1, x)), k));
   else if (needs(g, n, 0) && !known) {
     ValId zero = ir_binary(&g->b, OP_eq, p, num(g, 0, p));
     ValId d = mul(g, dout[0], mul(g, p, ir_binary(&g->b, OP_pow, x, sub(g, p, num(g, 1, p)))));
@@ -236,7 +240,8 @@ RULE(unstack) {                                         // results without a gra
   din[0] = ir_add_typed(&g->b, OP_stack, part, k, at, &t, 1, 0);
 }
 
-// gather and scatter are each other's transpose; the dims that rows and index share beside the indexed one are batch dims
+// gather and scatter are each other's transpose; the dims that rows and index share beside the
+// indexed one are batch dims
 RULE(gather) {
   ValId x = in(g, n, 0), i = in(g, n, 1);
   Attr at = {.ndims = 1};
@@ -264,14 +269,9 @@ static DType inner_dtype(const Grad *g, NodeId n) {
   return wider(t, DT_f32);
 }
 
-static double arg_num(const Grad *g, NodeId n, const char *name, double otherwise) {
-  const Attr *a = attr(g, n);
-  for (uint32_t i = 0; i < a->nargs; i++)
-    if (!strcmp(a->args[i].name, name)) return a->args[i].num;
-  return otherwise;
+static ValId sum_here(Grad *g, NodeId n, ValId x) {
+  return ir_dims(&g->b, OP_sum, x, attr(g, n)->dims, attr(g, n)->ndims);
 }
-
-static ValId sum_here(Grad *g, NodeId n, ValId x) { return ir_dims(&g->b, OP_sum, x, attr(g, n)->dims, attr(g, n)->ndims); }
 
 static double count_here(const Grad *g, NodeId n) {     // entries of the composite's dims
   double c = 1;
@@ -300,7 +300,7 @@ static void norm(Grad *g, NodeId n, bool centred, ValId dout, ValId *din) {
   ValId c = ir_cast(&g->b, in(g, n, 0), t), gain = ir_cast(&g->b, in(g, n, 1), t), dy = ir_cast(&g->b, dout, t);
   if (centred) c = sub(g, c, mean_here(g, n, c)), c = sub(g, c, mean_here(g, n, c));
   ValId var = mean_here(g, n, mul(g, c, c));
-  ValId r = ir_unary(&g->b, OP_rsqrt, add(g, var, num(g, arg_num(g, n, "eps", 1e-5), var)));
+  ValId r = ir_unary(&g->b, OP_rsqrt, add(g, var, num(g, attr_arg(attr(g, n), "eps", 1e-5), var)));
   ValId xhat = mul(g, c, r);
   if (needs(g, n, 0)) {
     ValId h = mul(g, dy, gain);
@@ -316,7 +316,7 @@ RULE(rmsnorm)   { norm(g, n, false, dout[0], din); }
 // loss = (1-s)·(lse - z[label]) + s·(lse - mean(z)): g·(softmax(z) - (1-s)·[v = label] - s/V); nothing for `ignore`
 RULE(cross_entropy) {
   DType t = inner_dtype(g, n);
-  double ignore = arg_num(g, n, "ignore", -100), smooth = arg_num(g, n, "smooth", 0);
+  double ignore = attr_arg(attr(g, n), "ignore", -100), smooth = attr_arg(attr(g, n), "smooth", 0);
   Attr at = {.ndims = 1};
   at.dims[0] = attr(g, n)->dims[0];
   ValId x = ir_cast(&g->b, in(g, n, 0), t), label = in(g, n, 1), dy = ir_cast(&g->b, dout[0], t);
@@ -346,8 +346,8 @@ static void transpose(Grad *g, NodeId n, Op op, ValId dout, ValId *din) {
 RULE(dispatch) { transpose(g, n, OP_combine, dout[0], din); }
 RULE(combine)  { transpose(g, n, OP_dispatch, dout[0], din); }
 
-// Attention's rule works on the rows' statistics, a second result; its gradient is an op, whose body is the derivative of
-// attention's: what computes it may use the results and the statistics, the body computes from the operands.
+// Attention's rule works on the rows' statistics, a second result; its gradient is an op, whose body is the derivative
+// of attention's: what computes it may use the results and the statistics, the body computes from the operands.
 static NodeId softmax_along(const Fn *body, DimId t) {  // 0: there is none
   for (NodeId id = 1; id < body->node.n; id++)
     if (fn_node(body, id)->op == OP_softmax && fn_node(body, id)->attr.dims[0] == t) return id;
@@ -363,7 +363,7 @@ static Fn *stats_body(Module *m, const Node *c) {
   Fn *t = fn_create(m, name);
   t->is_body = true, t->body_of = OP_attention;
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(t, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
+  ir_args(t, body, map);
   NodeId id = softmax_along(body, c->attr.dims[1]);
   const Node *soft = fn_node(body, id);
   Build b = {.fn = t};
@@ -383,41 +383,52 @@ static Fn *stats_body(Module *m, const Node *c) {
   return t;
 }
 
-static Fn *grad_body(Module *m, const Fn *body) {       // body: with both results
-  Str name = intern_printf(m->in, "%s.grad", body->name);
-  Fn *was = fn_find(m, name);
-  if (was) return was;
-  Fn *work = NEW(m->arena, Fn);                         // arguments as the body's, then the seed
+// A function that is never in the module: the body with its n first arguments' gradients, which g then holds. Its
+// arguments are the body's, then the gradient of the result, which is returned.
+static ValId grad_work(Grad *g, Module *m, const Fn *body, Str name, uint32_t n) {
+  Fn *work = NEW(m->arena, Fn);
   work->module = m, work->name = name;
   vec_push(m->arena, &work->node, (Node){.op = OP_none});
   vec_push(m->arena, &work->val, (Value){.type = 0});
   ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(work, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
-  TypeId tseed = body->val.at[body->ret.at[0]].type;
-  ValId seed = ir_arg(work, tseed, 0);
+  ir_args(work, body, map);
+  ValId seed = ir_arg(work, body->val.at[body->ret.at[0]].type, 0);
   Build b = {.fn = work};
   ValId y = inline_value(&b, body, body->ret.at[0], map);
-  Grad g;
   NodeId last = work->node.n - 1;
-  grad_init(&g, work);
-  for (uint32_t i = 0; i < 3; i++) grad_wrt(&g, work->arg.at[i], DT_none);
-  grad_mark(&g);
-  grad_give(&g, y, seed);
-  grad_all(&g, last);
+  grad_init(g, work);
+  for (uint32_t i = 0; i < n; i++) grad_wrt(g, work->arg.at[i], DT_none);
+  grad_mark(g);
+  grad_give(g, y, seed);
+  grad_all(g, last);
+  for (uint32_t i = 0; i < n; i++)
+    if (!grad_of(g, work->arg.at[i])) bug("autodiff: %s does not depend on operand %u", body->name, i + 1);
+  return seed;
+}
 
+static void args_from(Fn *t, const Fn *work, uint32_t first, uint32_t n, ValId *kept) {
+  for (uint32_t i = first; i < first + n; i++) {
+    ValId v = work->arg.at[i];
+    kept[v] = ir_arg(t, work->val.at[v].type, work->val.at[v].name);
+  }
+}
+
+static Fn *grad_body(Module *m, const Fn *body) {       // body: with both results
+  Str name = intern_printf(m->in, "%s.grad", body->name);
+  Fn *was = fn_find(m, name);
+  if (was) return was;
+  Grad g;
+  ValId seed = grad_work(&g, m, body, name, 3);
+  const Fn *work = g.b.fn;
   Fn *t = fn_create(m, name);                           // q, k, v, dout, out, statistics, mask
   t->is_body = true, t->body_of = OP_attention_grad;
   ValId *kept = NEW_N(m->arena, ValId, work->val.n);
-  for (uint32_t i = 0; i < 3; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
-  kept[seed] = ir_arg(t, tseed, 0);
+  args_from(t, work, 0, 3, kept);
+  kept[seed] = ir_arg(t, work->val.at[seed].type, 0);
   for (uint32_t i = 0; i < 2; i++) ir_arg(t, body->val.at[body->ret.at[i]].type, 0);
-  for (uint32_t i = 3; i < body->arg.n; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  args_from(t, work, 3, body->arg.n - 3, kept);
   Build tb = {.fn = t};
-  for (uint32_t i = 0; i < 3; i++) {
-    ValId d = grad_of(&g, work->arg.at[i]);
-    if (!d) bug("autodiff: %s does not depend on operand %u", body->name, i + 1);
-    ir_return(t, inline_value(&tb, work, d, kept), "");
-  }
+  for (uint32_t i = 0; i < 3; i++) ir_return(t, inline_value(&tb, work, grad_of(&g, work->arg.at[i]), kept), "");
   return t;
 }
 
@@ -548,32 +559,16 @@ static Fn *transpose_body(Module *m, FnId id) {
   Str name = intern_printf(m->in, "%s.transposed", body->name);
   Fn *was = fn_find(m, name);
   if (was) return was;
-  Fn *work = NEW(m->arena, Fn);                         // arguments as the body's, then the seed
-  work->module = m, work->name = name;
-  vec_push(m->arena, &work->node, (Node){.op = OP_none});
-  vec_push(m->arena, &work->val, (Value){.type = 0});
-  ValId *map = NEW_N(m->arena, ValId, body->val.n);
-  for (uint32_t i = 0; i < body->arg.n; i++) map[body->arg.at[i]] = ir_arg(work, body->val.at[body->arg.at[i]].type, body->val.at[body->arg.at[i]].name);
-  TypeId tseed = body->val.at[body->ret.at[0]].type;
-  ValId seed = ir_arg(work, tseed, 0);
-  Build b = {.fn = work};
-  ValId y = inline_value(&b, body, body->ret.at[0], map), x = work->arg.at[0];
   Grad g;
-  NodeId last = work->node.n - 1;
-  grad_init(&g, work);
-  grad_wrt(&g, x, DT_none);
-  grad_mark(&g);
-  grad_give(&g, y, seed);
-  grad_all(&g, last);
-  if (!grad_of(&g, x)) bug("autodiff: %s does not depend on its first operand", body->name);
-
+  ValId seed = grad_work(&g, m, body, name, 1);
+  const Fn *work = g.b.fn;
   Fn *t = fn_create(m, name);
   t->is_body = true, t->body_of = body->body_of == OP_dispatch ? OP_combine : OP_dispatch;
   ValId *kept = NEW_N(m->arena, ValId, work->val.n);
-  kept[seed] = ir_arg(t, tseed, 0);
-  for (uint32_t i = 1; i < body->arg.n; i++) kept[work->arg.at[i]] = ir_arg(t, work->val.at[work->arg.at[i]].type, work->val.at[work->arg.at[i]].name);
+  kept[seed] = ir_arg(t, work->val.at[seed].type, 0);
+  args_from(t, work, 1, body->arg.n - 1, kept);
   Build tb = {.fn = t};
-  ir_return(t, inline_value(&tb, work, grad_of(&g, x), kept), "");
+  ir_return(t, inline_value(&tb, work, grad_of(&g, work->arg.at[0]), kept), "");
   return t;
 }
 
@@ -581,20 +576,19 @@ Fn *vjp_function(Module *m, const Fn *f, Str name, bool inlined) {
   for (NodeId n = 1; n < f->node.n; n++) vjp_prepare(m, f, n);
   Fn *t = fn_create(m, name);
   ValId *map = NEW_N(m->arena, ValId, f->val.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) map[f->arg.at[i]] = ir_arg(t, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(t, f, map);
   ValId *seed = NEW_N(m->arena, ValId, f->ret.n + 1);
   for (uint32_t i = 0; i < f->ret.n; i++)
     if (type_is_float(val_type(f, f->ret.at[i]))) seed[i] = ir_arg(t, f->val.at[f->ret.at[i]].type, 0);
   Build b = {.fn = t};
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *mapped = NEW_N(m->arena, ValId, n->nin + 1);
-    for (uint32_t i = 0; i < n->nin; i++) mapped[i] = map[node_in(f, n)[i]];
+    const ValId *mapped = ir_operands(f, n, map);
     bool opened = op_has(n->op, OPF_COMPOSITE) && (inlined || vjp_inlines(f, id));
     if (opened) inline_body(&b, f, id, mapped, inlined ? inline_always : vjp_inlines, map + n->out);
     else {
       ValId v = inlined ? ir_copy(&b, f, id, mapped) : vjp_copy(&b, f, id, mapped);
-      for (uint32_t i = 0; i < n->nout; i++) map[n->out + i] = v + i;
+      ir_results(n, v, map);
     }
   }
   NodeId last = t->node.n - 1;

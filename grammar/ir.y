@@ -5,13 +5,12 @@
 %code {
 #include <stdlib.h>
 #include <string.h>
-#define YYLLOC_DEFAULT(to, rhs, n) ((to) = (n) ? join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n)) : YYRHSLOC(rhs, 0))
+#define YYLLOC_DEFAULT(to, rhs, n) ((to) = (n) ? span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n)) : YYRHSLOC(rhs, 0))
 #define TREE(kind, at, text, kids) tree(p, IR_##kind, at, text, kids)
 #define LEAF(kind, at, text) tree(p, IR_##kind, at, text, NONE)
 #define WITH_NUM(kind, at, text, num, kids) with_num(tree(p, IR_##kind, at, text, kids), num)
 #define NUMBER(at, text) WITH_NUM(num, at, text, strtod(text, 0), NONE)
 #define NONE ((IrChain){0})
-static Span join(Span a, Span b) { return (Span){a.file, b.end_col, a.line, b.end_line, a.col}; }
 static IrTree *tree(IrParse *p, IrKind kind, Span at, Str text, IrChain kids);
 static IrTree *with_num(IrTree *t, double num) { return t->num = num, t; }
 static IrChain one(IrTree *t) { return (IrChain){t, t}; }
@@ -61,9 +60,9 @@ item: W_mesh sizes                    { $$ = TREE(mesh, @$, 0, $2); }
     | W_var name VAR ':' type var_attrs notes
                                       { $$ = TREE(variable, @$, $3, cat(add(add(NONE, LEAF(word, @2, $2)), $5), cat($6, $7))); }
     | W_fn name '(' formals ')' ARROW '(' rets ')' '{' NL nodes '}'
-                                      { $$ = TREE(fn, join(@1, @10), $2, cat(cat($4, $8), $12)); }
+                                      { $$ = TREE(fn, span_join(@1, @10), $2, cat(cat($4, $8), $12)); }
     | W_body name W_of name '(' formals ')' ARROW '(' rets ')' '{' NL nodes '}'
-                                      { $$ = TREE(body, join(@1, @12), $2, cat(one(LEAF(name, @4, $4)), cat(cat($6, $10), $14))); } ;
+                                      { $$ = TREE(body, span_join(@1, @12), $2, cat(one(LEAF(name, @4, $4)), cat(cat($6, $10), $14))); } ;
 
 sizes: size                           { $$ = one($1); }
      | sizes ',' size                 { $$ = add($1, $3); } ;

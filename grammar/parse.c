@@ -22,17 +22,6 @@ Ast *parse_tree(Parse *p, NodeKind kind, Span span, Str text, int n, ...) {
 }
 
 // ---- is it a text? ----------------------------------------------------------------------------------------------
-// The bytes of the UTF-8 character at s, of which n follow; 0 when it is none.
-static size_t utf8_length(const unsigned char *s, size_t n) {
-  size_t k = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
-  if (k > n) return 0;
-  for (size_t i = 1; i < k; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90)) return 0;      // overlong
-  if ((*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f)) return 0;      // surrogates; past U+10FFFF
-  return k;
-}
-
 static bool is_text(Parse *p) {
   enum { LIMIT = 1 << 28 };
   Source *text = &p->diag->source.at[p->source];
@@ -87,7 +76,9 @@ Ast *parse(Arena *a, Intern *in, Diag *d, uint16_t source) {
   return root ? root : ast_node(a, N_list, (Span){.file = source}, 0);
 }
 
-Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_setting); }
+Ast *parse_setting(Arena *a, Intern *in, Diag *d, uint16_t source) {
+  return run_whole(a, in, d, source, START_setting);
+}
 
 Ast *parse_values(Arena *a, Intern *in, Diag *d, uint16_t source) { return run_whole(a, in, d, source, START_values); }
 

@@ -79,7 +79,6 @@ void brackets_lose(Parse *p);       // open ( and [ cannot be closed any more: s
 const char *parse_excerpt(Parse *p, const char *s, size_t n);   // for a message: short, one line, no control bytes
 bool bracket_is_open(const Parse *p);    // the innermost open one is ( or [
 
-static inline Span span_join(Span a, Span b) { return (Span){a.file, b.end_col, a.line, b.end_line, a.col}; }
 static inline Span span_here(const Parse *p) {                  // the next character
   return (Span){p->source, (uint16_t)MIN(p->col, (uint32_t)UINT16_MAX), p->line, p->line, p->col};
 }

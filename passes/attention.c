@@ -1,8 +1,9 @@
-// attention.c -- attention and its gradient as one kernel each (runtime/kernel_attention.h): where the operands lie, in how
-// many units, and the text that says so.
+// attention.c -- attention and its gradient as one kernel each (runtime/kernel_attention.h): where the operands lie,
+// in how many units, and the text that says so.
 //
-// The kernel takes one dim each for queries, keys and what is contracted; all other dims are q's, and k and v have the same
-// ones of them. Everything else (other formats, a mask over more dims, padded dims besides) is left to the definition.
+// The kernel takes one dim each for queries, keys and what is contracted; all other dims are q's, and
+// k and v have the same ones of them. Everything else (other formats, a mask over more dims, padded
+// dims besides) is left to the definition.
 #include "passes/group.h"
 #include <math.h>
 #include <string.h>
@@ -11,22 +12,11 @@ enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: the
 
 typedef struct { const Groups *g; const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
 
-static double number(const Attr *at, const char *name, double otherwise) {
-  for (uint32_t i = 0; i < at->nargs; i++)
-    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
-  return otherwise;
-}
-
-static bool whole(const Type *t) {
-  for (int i = 0; i < t->ndim; i++)
-    if (t->split[i]) return false;
-  return !t->pending;
-}
-
 // The format of operand o: the kernel's own, or bf16 beside f32.
 static bool format(Make *c, int o, DType t) {
   Attention *a = &c->t->a;
-  bool same = t == c->t->work || (o == ATTN_mask && t == DT_bool), half = t == DT_bf16 && c->t->work == DT_f32 && o != ATTN_lse && o != ATTN_mask;
+  bool same = t == c->t->work || (o == ATTN_mask && t == DT_bool),
+       half = t == DT_bf16 && c->t->work == DT_f32 && o != ATTN_lse && o != ATTN_mask;
   a->stored[o] = o == ATTN_mask ? ATTN_bool : half ? ATTN_bf16 : ATTN_work;
   return (same || half) && (o != ATTN_mask) == (t != DT_bool);
 }
@@ -37,13 +27,16 @@ static bool operand(Make *c, int o, ValId v, bool written) {
   const Type *t = val_type(c->f, v);
   TileArg *arg = &c->t->arg[c->t->narg];
   int64_t stride[MAX_DIMS];
-  if (!whole(t) || !format(c, o, t->dtype)) return false;
+  if (!type_is_whole(t) || !format(c, o, t->dtype)) return false;
   *arg = (TileArg){.t = t->dtype, .written = written};
   if (written) made_at(c->g, c->f, v, &arg->base, &arg->at, stride);
   else locate(c->f, v, true, &arg->base, &arg->at, stride);
   arg->count = type_count(c->m, val_type(c->f, arg->base)) - arg->at;
   for (int i = 0; i < t->ndim; i++) {
-    int64_t *to = t->dim[i] == c->s ? &a->along_s[o] : t->dim[i] == c->k ? &a->along_t[o] : t->dim[i] == c->d ? &a->along_d[o] : 0;
+    int64_t *to = t->dim[i] == c->s   ? &a->along_s[o]
+                  : t->dim[i] == c->k ? &a->along_t[o]
+                  : t->dim[i] == c->d ? &a->along_d[o]
+                                      : 0;
     for (int32_t j = 0; !to && j < a->nshared + a->ngroup; j++)
       if (c->other[j] == t->dim[i]) to = &a->step[o][j];
     if (!to) return false;
@@ -74,7 +67,8 @@ static bool other_dims(Make *c, const Type *q, const Type *k, const Type *v) {
     }
   DimId keys[MAX_DIMS] = {c->k, c->d};
   memcpy(keys + 2, c->other, (size_t)MIN(a->nshared, MAX_DIMS - 2) * sizeof *keys);
-  return has_all(k, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0) && has_all(v, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0);
+  return has_all(k, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0) &&
+         has_all(v, keys, MIN(a->nshared, MAX_DIMS - 2) + 2, 0);
 }
 
 // What the body draws, if it does: the numbers of the pairs, as op random counts them. at: step and sample.
@@ -84,7 +78,8 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
   int64_t *slot[] = {&a->slot_step, &a->slot_sample}, rows = 1, *by_sample = 0;
   for (int k = 0; k < 2; k++) {
     NodeId def = c->f->val.at[at[k]].def;
-    if (!def || fn_node(c->f, def)->op != OP_read || c->m->var.at[fn_node(c->f, def)->attr.var].kind != VAR_scalar) return false;
+    if (!def || fn_node(c->f, def)->op != OP_read || c->m->var.at[fn_node(c->f, def)->attr.var].kind != VAR_scalar)
+      return false;
     *slot[k] = scalar_slot(c->m, fn_node(c->f, def)->attr.var);
   }
   for (int i = t->ndim; i-- > 0;) {
@@ -97,10 +92,11 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
     else *to = rows, rows *= d->extent;
   }
   if (by_sample) *by_sample = a->number_sample = rows;
-  double p = number(&n->attr, "dropout", 0);
+  double p = attr_arg(&n->attr, "dropout", 0);
   if (!(p > 0 && p < 1)) return false;
   if (c->t->work == DT_f32) p = (double)(float)p;
-  a->draws = 1, a->slot_seed = scalar_slot(c->m, 0), a->least = (uint32_t)ceil(p * 0x1p24), a->enlarge = 1 / (1 - number(&n->attr, "dropout", 0));
+  a->draws = 1, a->slot_seed = scalar_slot(c->m, 0), a->least = (uint32_t)ceil(p * 0x1p24),
+  a->enlarge = 1 / (1 - attr_arg(&n->attr, "dropout", 0));
   a->random = (int32_t)c->t->narg;
   c->t->arg[c->t->narg++] = (TileArg){.t = DT_i64, .count = 1, .random = draw->attr.path};
   return true;
@@ -125,7 +121,8 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
   Attention *a = &t->a;
   int64_t blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, most = a->groups * blocks;
   a->chunks = a->shared >= WHOLE_UNITS ? 1 : MIN((LEAST_UNITS + a->shared - 1) / a->shared, most);
-  bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work && a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
+  bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work &&
+              a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
   a->direct = a->chunks == 1 && here && a->d % ATTN_PANEL == 0;
   a->work = (int32_t)t->narg;
 }
@@ -143,22 +140,23 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   bool more = false;
   const Node *draw = only_draw(m->fn.at[n->body], &more);
   uint32_t masks = n->nin - given - (draw ? 2 : 0);                    // one or none
-  if (n->nin < given || more || masks > 1 || number(at, "where", 1) != 1) return false;
+  if (n->nin < given || more || masks > 1 || attr_arg(at, "where", 1) != 1) return false;
   if (type_pos(q, c.s) < 0 || type_pos(q, c.d) < 0 || type_pos(q, c.k) >= 0) return false;
   const Dim *s = dim_of(m, c.s), *keys = dim_of(m, c.k), *d = dim_of(m, c.d);
   Attention *a = &t->a;
   t->work = q->dtype == DT_f64 ? DT_f64 : DT_f32;
   if (!s->extent || !keys->extent || !d->extent || d->size > ATTN_WIDTH || !other_dims(&c, q, k, v)) return false;
   a->s = s->extent, a->s_size = s->size, a->t = keys->extent, a->t_size = keys->size, a->d = d->size;
-  a->causal = number(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
-  double window = number(at, "window", 0);
-  a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = number(at, "scale", 1);
+  a->causal = attr_arg(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
+  double window = attr_arg(at, "window", 0);
+  a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = attr_arg(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
   bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
   if (ok && masks) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
   if (ok && t->backward) {
-    ok = operand(&c, ATTN_dout, in[3], false) && operand(&c, ATTN_out, in[4], false) && operand(&c, ATTN_lse, in[5], false) &&
-         operand(&c, ATTN_dq, n->out, true) && operand(&c, ATTN_dk, n->out + 1, true) && operand(&c, ATTN_dv, n->out + 2, true);
+    ok = operand(&c, ATTN_dout, in[3], false) && operand(&c, ATTN_out, in[4], false) &&
+         operand(&c, ATTN_lse, in[5], false) && operand(&c, ATTN_dq, n->out, true) &&
+         operand(&c, ATTN_dk, n->out + 1, true) && operand(&c, ATTN_dv, n->out + 2, true);
   } else if (ok) {
     ok = operand(&c, ATTN_out, n->out, true) && (n->nout < 2 || operand(&c, ATTN_lse, n->out + 1, true));
   }
@@ -167,10 +165,11 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   return ok;
 }
 
-// ---- what a caller needs to run it ------------------------------------------------------------------------------------
+// ---- what a caller needs to run it -------------------------------------------------------------------------------
 Launch tile_launch(const Tile *t) {
   const Attention *a = &t->a;
-  int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL, blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
+  int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
+          blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
   Launch l = {.stages = 1, .grain = {1, 1}};
   if (!t->backward) return l.units[0] = a->shared * a->groups * blocks, l;
   l.units[0] = a->shared * a->chunks;
@@ -188,17 +187,19 @@ KernelCost tile_cost(const Module *m, const Tile *t) {
     int64_t last = a->causal ? MIN(i + 1, a->t) : a->t, first = a->window > 0 ? MAX(i - a->window + 1, 0) : 0;
     pairs += (double)MAX(last - first, 0);
   }
-  KernelCost cost = {.flops = (int64_t)MIN(pairs * (double)(a->shared * a->groups) * (double)a->d * (t->backward ? 10 : 4), 9e18)};
+  KernelCost cost = {
+      .flops = (int64_t)MIN(pairs * (double)(a->shared * a->groups) * (double)a->d * (t->backward ? 10 : 4), 9e18)};
   int64_t q = a->shared * a->groups * a->s * a->d, k = a->shared * a->t * a->d;
   for (int o = 0; o < ATTN_OPERANDS; o++) {
     int64_t size = a->stored[o] == ATTN_bf16 ? 2 : (int64_t)dtype_bytes(t->work);
     bool of_keys = o == ATTN_k || o == ATTN_v || o == ATTN_dk || o == ATTN_dv;
-    if (a->stored[o] == ATTN_work || a->stored[o] == ATTN_bf16) cost.bytes += size * (of_keys ? k : o == ATTN_lse ? q / a->d : q);
+    if (a->stored[o] == ATTN_work || a->stored[o] == ATTN_bf16)
+      cost.bytes += size * (of_keys ? k : o == ATTN_lse ? q / a->d : q);
   }
   return cost;
 }
 
-// ---- text -----------------------------------------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------------------------
 static void put_row(Text *o, const char *name, const int64_t *x, int n) {
   text_printf(o, "  .%s = {", name);
   for (int i = 0; i < n; i++) text_printf(o, "%s%lld", i ? ", " : "", (long long)x[i]);
@@ -207,23 +208,37 @@ static void put_row(Text *o, const char *name, const int64_t *x, int n) {
 
 static void put_description(Text *o, const Attention *a) {
   int64_t stored[ATTN_OPERANDS], buffer[ATTN_OPERANDS];
-  text_printf(o, "  .s = %lld, .t = %lld, .d = %lld, .s_size = %lld, .t_size = %lld, .nshared = %d, .ngroup = %d,\n", (long long)a->s, (long long)a->t, (long long)a->d,
-              (long long)a->s_size, (long long)a->t_size, (int)a->nshared, (int)a->ngroup);
+  text_printf(o,
+              "  .s = %lld, .t = %lld, .d = %lld, .s_size = %lld, .t_size = %lld, .nshared = %d, .ngroup = %d,\n",
+              (long long)a->s, (long long)a->t, (long long)a->d, (long long)a->s_size, (long long)a->t_size,
+              (int)a->nshared, (int)a->ngroup);
   put_row(o, "n", a->n, ATTN_DIMS);
   text_puts(o, "  .step = {");
   for (int i = 0; i < ATTN_OPERANDS; i++)
-    for (int j = 0; j < ATTN_DIMS; j++) text_printf(o, "%s%lld%s", j ? ", " : "{", (long long)a->step[i][j], j < ATTN_DIMS - 1 ? "" : i < ATTN_OPERANDS - 1 ? "}, " : "}},\n");
-  put_row(o, "along_s", a->along_s, ATTN_OPERANDS), put_row(o, "along_t", a->along_t, ATTN_OPERANDS), put_row(o, "along_d", a->along_d, ATTN_OPERANDS);
+    for (int j = 0; j < ATTN_DIMS; j++)
+      text_printf(o, "%s%lld%s", j ? ", " : "{", (long long)a->step[i][j],
+                  j < ATTN_DIMS - 1       ? ""
+                  : i < ATTN_OPERANDS - 1 ? "}, "
+                                          : "}},\n");
+  put_row(o, "along_s", a->along_s, ATTN_OPERANDS), put_row(o, "along_t", a->along_t, ATTN_OPERANDS),
+      put_row(o, "along_d", a->along_d, ATTN_OPERANDS);
   for (int i = 0; i < ATTN_OPERANDS; i++) stored[i] = a->stored[i], buffer[i] = a->buffer[i];
   put_row(o, "stored", stored, ATTN_OPERANDS), put_row(o, "buffer", buffer, ATTN_OPERANDS);
   if (a->draws) {
-    text_printf(o, "  .draws = 1, .random = %d, .hash = %u, .least = %u, .enlarge = %a, .slot_seed = %lld, .slot_step = %lld, .slot_sample = %lld,\n", (int)a->random,
-                (unsigned)a->hash, (unsigned)a->least, a->enlarge, (long long)a->slot_seed, (long long)a->slot_step, (long long)a->slot_sample);
+    text_printf(o,
+                "  .draws = 1, .random = %d, .hash = %u, .least = %u, .enlarge = %a, .slot_seed = %lld, .slot_step "
+                "= %lld, .slot_sample = %lld,\n",
+                (int)a->random, (unsigned)a->hash, (unsigned)a->least, a->enlarge, (long long)a->slot_seed,
+                (long long)a->slot_step, (long long)a->slot_sample);
     put_row(o, "number", a->number, ATTN_DIMS);
-    text_printf(o, "  .number_s = %lld, .number_t = %lld, .number_sample = %lld,\n", (long long)a->number_s, (long long)a->number_t, (long long)a->number_sample);
+    text_printf(o, "  .number_s = %lld, .number_t = %lld, .number_sample = %lld,\n", (long long)a->number_s,
+                (long long)a->number_t, (long long)a->number_sample);
   }
-  text_printf(o, "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = %lld, .direct = %d, .work = %d", (int)a->causal,
-              (int)a->half, (long long)a->window, a->scale, (long long)a->shared, (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->work);
+  text_printf(o,
+              "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = "
+              "%lld, .direct = %d, .work = %d",
+              (int)a->causal, (int)a->half, (long long)a->window, a->scale, (long long)a->shared,
+              (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->work);
 }
 
 uint64_t tile_hash(const Tile *t) {
@@ -231,7 +246,8 @@ uint64_t tile_hash(const Tile *t) {
   Arena *a = arena_create();
   text_init(&o, a);
   put_description(&o, &t->a);
-  for (uint32_t i = 0; i < t->narg; i++) text_printf(&o, " %s %lld", dtype_name(t->arg[i].t), (long long)t->arg[i].count);
+  for (uint32_t i = 0; i < t->narg; i++)
+    text_printf(&o, " %s %lld", dtype_name(t->arg[i].t), (long long)t->arg[i].count);
   uint64_t h = hash_bytes(o.s, o.n, hash_mix(t->work, t->backward));
   arena_destroy(a);
   return h;
@@ -243,7 +259,12 @@ void tile_text(Text *o, const Tile *t, const char *symbol) {
   put_description(o, &t->a);
   text_puts(o, "};\n");
   for (int stage = 0; stage < (t->backward && !t->a.direct ? 2 : 1); stage++) {
-    text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n", symbol, stage ? "_combine" : "");
-    text_printf(o, "  attention_%s_%s(&%s_is, buf, scalars, lo, hi);\n}\n", stage ? "combine" : t->backward ? "backward" : "forward", w, symbol);
+    text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n", symbol,
+                stage ? "_combine" : "");
+    text_printf(o, "  attention_%s_%s(&%s_is, buf, scalars, lo, hi);\n}\n",
+                stage         ? "combine"
+                : t->backward ? "backward"
+                              : "forward",
+                w, symbol);
   }
 }

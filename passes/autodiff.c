@@ -1,7 +1,7 @@
 // autodiff.c -- forward becomes micro: forward and backward of one microbatch.
 //
-// micro keeps forward's nodes and arguments. It then adds, for every scalar output, `accumulate $out.NAME` (the value, or
-// its share of the step's mean), and the gradient of the objective Σ coef · output by every parameter, `accumulate
+// micro keeps forward's nodes and arguments. It then adds, for every scalar output, `accumulate $out.NAME` (the value,
+// or its share of the step's mean), and the gradient of the objective Σ coef · output by every parameter, `accumulate
 // NAME:grad`, as soon as the last use of the parameter is behind. A parameter that is read several times (tied) is one
 // variable with one gradient. Only what lies between parameters and objective is differentiated.
 //
@@ -35,12 +35,6 @@ static bool reads_param(const Module *m, const Node *n) {
 }
 static VarId param_of(const Module *m, VarId v) { return m->var.at[v].kind == VAR_copy ? m->var.at[v].of : v; }
 
-static const Output *output_of(const Module *m, Str name) {
-  for (uint32_t i = 0; i < m->output.n; i++)
-    if (m->output.at[i].name == name) return &m->output.at[i];
-  return 0;
-}
-
 static DType word_dtype(const Module *m, const char *path) {
   DType t = dtype_find(setting_word(m, path, "f32"));
   return dtype_is_float(t) && t != DT_float ? t : DT_f32;
@@ -61,7 +55,7 @@ static bool *active_nodes(const Autodiff *a) {
     for (uint32_t i = 0; i < n->nout; i++) varied[n->out + i] = any && type_is_float(val_type(f, n->out + i));
   }
   for (uint32_t i = 0; i < f->ret.n; i++) {
-    const Output *o = output_of(m, f->ret_name.at[i]);
+    const Output *o = output_find(m, f->ret_name.at[i]);
     useful[f->ret.at[i]] |= o && o->coef != 0;
   }
   for (NodeId id = f->node.n - 1; id; id--) {
@@ -77,18 +71,16 @@ static bool *active_nodes(const Autodiff *a) {
 static void copy_forward(Autodiff *a, const bool *active) {
   const Fn *f = a->fwd;
   a->map = NEW_N(a->m->arena, ValId, f->val.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) a->map[f->arg.at[i]] = ir_arg(a->micro, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
-  ValId few[16];
+  ir_args(a->micro, f, a->map);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *in = n->nin > COUNT(few) ? NEW_N(a->m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = a->map[node_in(f, n)[i]];
+    const ValId *in = ir_operands(f, n, a->map);
     Build b = {.fn = a->micro};
     bool opened = active[id] && op_has(n->op, OPF_COMPOSITE) && vjp_inlines(f, id);
     if (opened) inline_body(&b, f, id, in, vjp_inlines, a->map + n->out);
     else {
       ValId v = active[id] ? vjp_copy(&b, f, id, in) : ir_copy(&b, f, id, in);
-      for (uint32_t i = 0; i < n->nout; i++) a->map[n->out + i] = v + i;
+      ir_results(n, v, a->map);
     }
     if (opened && f->val.at[n->out].name) a->micro->val.at[a->map[n->out]].name = f->val.at[n->out].name;
   }
@@ -114,12 +106,14 @@ static void add_outputs(Autodiff *a) {
   Module *m = a->m;
   for (uint32_t i = 0; i < a->fwd->ret.n; i++) {
     Str name = a->fwd->ret_name.at[i];
-    const Output *o = output_of(m, name);
+    const Output *o = output_find(m, name);
     ValId v = a->map[a->fwd->ret.at[i]];
     at_output(a, o, v, "the step's value of an output");
     Str var = intern_printf(m->in, "$out.%s", name);
     VarId to = var_find(m, var);
-    if (!to) to = var_add(m, (Var){.name = var, .type = type_make(m, DT_f64, 0, 0), .kind = VAR_scalar, .loc = a->b.loc, .why = a->b.why});
+    if (!to)
+      to = var_add(m, (Var){.name = var, .type = type_make(m, DT_f64, 0, 0), .kind = VAR_scalar, .loc = a->b.loc,
+                            .why = a->b.why});
     v = share(a, ir_cast(&a->b, v, m->type.at[m->var.at[to].type].dtype), o);
     ir_add(&a->b, OP_accumulate, &v, 1, (Attr){.var = to});
   }
@@ -154,7 +148,7 @@ static void find_reads(Autodiff *a, NodeId last, DType grads) {
 
 static void add_seeds(Autodiff *a) {
   for (uint32_t i = 0; i < a->fwd->ret.n; i++) {
-    const Output *o = output_of(a->m, a->fwd->ret_name.at[i]);
+    const Output *o = output_find(a->m, a->fwd->ret_name.at[i]);
     ValId v = a->map[a->fwd->ret.at[i]];
     if (!o || o->coef == 0 || !a->g.varied[v]) continue;
     at_output(a, o, v, "gradient of the objective");

@@ -10,7 +10,8 @@
 
 enum { SOURCES = 2 };                        // files that the kernels are compiled in, side by side
 
-typedef struct { Str name; uint32_t input, next, here; int64_t bytes; } Input; // buffers: where the host puts it, where kernels read it
+// buffers: where the host puts it, where kernels read it
+typedef struct { Str name; uint32_t input, next, here; int64_t bytes; } Input;
 
 typedef struct {
   Module *m;
@@ -38,12 +39,13 @@ static uint32_t line_of(Emit *e, Span at, const char *what) {
 
 static bool sample_dim(const Module *m, DimId d) { return dim_of(m, dim_of(m, d)->root)->sample; }
 
-// ---- tables -------------------------------------------------------------------------------------------------------------
+// ---- tables ------------------------------------------------------------------------------------------------------
 static void emit_head(Emit *e, const EmitOptions *o) {
   Plan *p = e->p;
   Module *m = e->m;
   p->model = plan_str(p, o->model), p->target = plan_str(p, "cpu"), p->tool = plan_str(p, o->tool ? o->tool : "?");
-  for (uint32_t i = 0; i < m->axis.n; i++) vec_push(p->arena, &p->axis, (PlanAxis){plan_str(p, m->axis.at[i].name), m->axis.at[i].size});
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    vec_push(p->arena, &p->axis, (PlanAxis){plan_str(p, m->axis.at[i].name), m->axis.at[i].size});
   int64_t batch = 1;
   for (DimId d = 1; d < m->dim.n; d++) {
     const Dim *x = dim_of(m, d);
@@ -51,7 +53,8 @@ static void emit_head(Emit *e, const EmitOptions *o) {
     if (x->sample) batch = x->extent;
   }
   p->steps = (int64_t)setting_num(m, "train.steps", 1), p->seed = (int64_t)setting_num(m, "train.seed", 1234);
-  p->micro_batch = (int64_t)setting_num(m, "train.micro_batch", 1), p->global_batch = (int64_t)setting_num(m, "train.global_batch", 1);
+  p->micro_batch = (int64_t)setting_num(m, "train.micro_batch", 1),
+  p->global_batch = (int64_t)setting_num(m, "train.global_batch", 1);
   p->microbatches = p->global_batch / MAX(batch, 1);
   static const char *const path[] = {"train.optimizer", "train.schedule"};
   PlanCall *call[] = {&p->optimizer, &p->schedule};
@@ -60,27 +63,35 @@ static void emit_head(Emit *e, const EmitOptions *o) {
     if (!s || s->kind != SET_call) continue;
     call[i]->word = plan_str(p, s->word);
     for (uint32_t k = 0; k < s->narg; k++)
-      vec_push(p->arena, &call[i]->num, (PlanNum){plan_str(p, s->arg[k].path), s->arg[k].num, s->arg[k].kind == SET_word ? plan_str(p, s->arg[k].word) : 0});
+      vec_push(p->arena, &call[i]->num,
+               (PlanNum){plan_str(p, s->arg[k].path), s->arg[k].num,
+                         s->arg[k].kind == SET_word ? plan_str(p, s->arg[k].word) : 0});
   }
 }
 
 static void emit_vars(Emit *e) {
-  static const PlanMem mem[VAR_COUNT] = {[VAR_param] = MEM_params, [VAR_copy] = MEM_copies, [VAR_grad] = MEM_grads, [VAR_moment] = MEM_moments};
-  static const PlanVarKind kind[VAR_COUNT] = {[VAR_param] = PVAR_param, [VAR_copy] = PVAR_copy, [VAR_grad] = PVAR_grad, [VAR_moment] = PVAR_moment};
-  static const PlanInit init[INIT_COUNT] = {[INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal, [INIT_uniform] = PINIT_uniform};
+  static const PlanMem mem[VAR_COUNT] = {
+      [VAR_param] = MEM_params, [VAR_copy] = MEM_copies, [VAR_grad] = MEM_grads, [VAR_moment] = MEM_moments};
+  static const PlanVarKind kind[VAR_COUNT] = {
+      [VAR_param] = PVAR_param, [VAR_copy] = PVAR_copy, [VAR_grad] = PVAR_grad, [VAR_moment] = PVAR_moment};
+  static const PlanInit init[INIT_COUNT] = {
+      [INIT_zeros] = PINIT_zeros, [INIT_ones] = PINIT_ones, [INIT_normal] = PINIT_normal,
+      [INIT_uniform] = PINIT_uniform};
   Plan *p = e->p;
   Module *m = e->m;
   uint32_t *row = NEW_N(e->a, uint32_t, m->var.n);
   for (VarId v = 1; v < m->var.n; v++)
-    if (m->var.at[v].kind == VAR_scalar) e->var[v] = plan_slot(p, m->var.at[v].name, m->type.at[m->var.at[v].type].dtype);
+    if (m->var.at[v].kind == VAR_scalar)
+      e->var[v] = plan_slot(p, m->var.at[v].name, m->type.at[m->var.at[v].type].dtype);
   plan_slot(p, "$seed", DT_i64);                                       // scalar_slot of 0: behind the others
   for (int k = 0; k < VAR_COUNT; k++)
     for (VarId v = 1; v < m->var.n; v++) {
       const Var *x = &m->var.at[v];
       const Type *t = &m->type.at[x->type];
       if ((int)x->kind != k || x->kind == VAR_scalar) continue;
-      PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim, .of = x->of ? row[x->of] : 0,
-                    .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay, .line = line_of(e, x->loc, "param")};
+      PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim,
+                    .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay,
+                    .line = line_of(e, x->loc, "param")};
       for (int i = 0; i < t->ndim; i++) pv.dim[i] = e->dim[t->dim[i]], pv.axis[i] = x->axis[i];
       pv.buffer = e->var[v] = plan_buffer(p, x->name, mem[k], -1, type_bytes(m, t), t->dtype);
       row[v] = p->var.n;
@@ -88,20 +99,27 @@ static void emit_vars(Emit *e) {
     }
 }
 
+// The node that makes what v is a view of, and of what (casts: a cast counts as a view); 0: an argument.
+static const Node *behind_views(const Fn *f, ValId *v, bool casts) {
+  for (;; *v = node_in(f, fn_node(f, f->val.at[*v].def))[0]) {
+    NodeId d = f->val.at[*v].def;
+    if (!d) return 0;
+    if (!op_is_view(fn_node(f, d)->op) && !(casts && fn_node(f, d)->op == OP_cast)) return fn_node(f, d);
+  }
+}
+
 // Is v an input of this name, as it came or through views?
 static bool is_input(const Fn *f, ValId v, Str name) {
-  while (f->val.at[v].def && op_is_view(fn_node(f, f->val.at[v].def)->op)) v = node_in(f, fn_node(f, f->val.at[v].def))[0];
-  return !f->val.at[v].def && f->val.at[v].name == name;
+  return !behind_views(f, &v, false) && f->val.at[v].name == name;
 }
 
 static const Node *constant(const Fn *f, ValId v) {                    // the node of a number, or 0
-  while (f->val.at[v].def && (fn_node(f, f->val.at[v].def)->op == OP_cast || op_is_view(fn_node(f, f->val.at[v].def)->op)))
-    v = node_in(f, fn_node(f, f->val.at[v].def))[0];
-  const Node *n = f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0;
+  const Node *n = behind_views(f, &v, true);
   return n && n->op == OP_const ? n : 0;
 }
 
-// A number that stands for no label: a negative one that an input is compared with, or else one that it must differ from.
+// A number that stands for no label: a negative one that an input is compared with, or else one that it must differ
+// from.
 static bool ignored(const Module *m, Str name, int64_t *number) {
   bool found = false;
   for (FnId k = 1; k < m->fn.n; k++) {
@@ -147,7 +165,8 @@ static void emit_inputs(Emit *e) {
       bool known = false;
       for (uint32_t j = 0; j < e->input.n; j++) known |= e->input.at[j].name == name;
       if (known) continue;
-      PlanInput in = {.name = plan_str(p, name), .dtype = t->dtype, .ndim = t->ndim, .below = below(m, name), .line = line_of(e, (Span){.file = 0}, "input")};
+      PlanInput in = {.name = plan_str(p, name), .dtype = t->dtype, .ndim = t->ndim, .below = below(m, name),
+                      .line = line_of(e, (Span){0}, "input")};
       for (int d = 0; d < t->ndim; d++) in.dim[d] = e->dim[t->dim[d]];
       if (dtype_is_int(t->dtype)) in.ignores = ignored(m, name, &in.ignored);
       vec_push(p->arena, &p->input, in);
@@ -167,39 +186,53 @@ static const Input *input_of(const Emit *e, const Fn *f, ValId v) {
   bug("emit: an argument of %s is no input", f->name);
 }
 
-// ---- kernels ------------------------------------------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------------------------
+static uint32_t kernel_known(const Emit *e, uint64_t hash) {
+  const uint64_t *known = map_get(&e->kernel, hash);
+  return known ? (uint32_t)*known : 0;
+}
+
+// A row with its symbol, hash, class, source and parameters; k or t is what it is made from.
+static uint32_t kernel_add(Emit *e, PlanKernel row, Launch l, KernelCost cost, const Kernel *k, const Tile *t) {
+  Plan *p = e->p;
+  row.stages = (uint32_t)l.stages, row.work = l.work, row.flops = cost.flops, row.bytes = cost.bytes;
+  for (int i = 0; i < 2; i++) row.units[i] = l.units[i], row.grain[i] = l.grain[i];
+  vec_push(p->arena, &p->kernel, row);
+  map_put(&e->kernel, row.hash, p->kernel.n - 1);
+  if (e->keep) vec_push(e->a, &e->kept, k), vec_push(e->a, &e->kept_tile, t);
+  e->work_bytes = MAX(e->work_bytes, l.work);
+  return p->kernel.n - 1;
+}
+
 static uint32_t emit_kernel(Emit *e, Kernel *k) {
+  static const char *const class[LOOP_COUNT] = {"auto", "map", "row", "col", "scatter"};
   Plan *p = e->p;
   kernel_finish(k);
   uint64_t h = kernel_hash(k);
-  const uint64_t *known = map_get(&e->kernel, h);
-  if (known) return (uint32_t)*known;
-  Launch l = kernel_launch(k);
-  KernelCost cost = kernel_cost(k);
-  static const char *const class[LOOP_COUNT] = {"auto", "map", "row", "col", "scatter"};
-  uint32_t file = (p->kernel.n - 1) % SOURCES;
-  PlanKernel row = {.symbol = plan_str(p, kernel_symbol(e->a, k)), .hash = h, .class = plan_str(p, class[k->class]), .source = file + 1, .stages = (uint32_t)l.stages,
-                    .units = {l.units[0], l.units[1]}, .grain = {l.grain[0], l.grain[1]}, .work = l.work, .flops = cost.flops, .bytes = cost.bytes};
-  for (uint32_t i = 0; i < k->nbuf; i++) vec_push(p->arena, &row.param, (PlanParam){k->buf[i].dtype, k->buf[i].count, k->buf[i].read, k->buf[i].written});
+  uint32_t known = kernel_known(e, h), file = (p->kernel.n - 1) % SOURCES;
+  if (known) return known;
+  PlanKernel row = {.symbol = plan_str(p, kernel_symbol(e->a, k)),
+                    .hash = h,
+                    .class = plan_str(p, class[k->class]),
+                    .source = file + 1};
+  for (uint32_t i = 0; i < k->nbuf; i++)
+    vec_push(p->arena, &row.param, (PlanParam){k->buf[i].dtype, k->buf[i].count, k->buf[i].read, k->buf[i].written});
   emit_c(&e->source[file], k, row.symbol);
-  vec_push(p->arena, &p->kernel, row);
-  map_put(&e->kernel, h, p->kernel.n - 1);
-  if (e->keep) vec_push(e->a, &e->kept, k), vec_push(e->a, &e->kept_tile, 0);
-  e->work_bytes = MAX(e->work_bytes, l.work);
-  return p->kernel.n - 1;
+  return kernel_add(e, row, kernel_launch(k), kernel_cost(k), k, 0);
 }
 
 static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
   Plan *p = e->p;
   uint64_t h = tile_hash(t);
-  const uint64_t *known = map_get(&e->kernel, h);
-  if (known) return (uint32_t)*known;
-  Launch l = tile_launch(t);
-  KernelCost cost = tile_cost(e->m, t);
+  uint32_t known = kernel_known(e, h);
+  if (known) return known;
   Text *to = &e->source[SOURCES - 1];
-  PlanKernel row = {.symbol = plan_str(p, arena_printf(e->a, "k_%016llx", (unsigned long long)h)), .hash = h, .class = plan_str(p, "tile"), .source = SOURCES,
-                    .stages = (uint32_t)l.stages, .units = {l.units[0], l.units[1]}, .grain = {l.grain[0], l.grain[1]}, .work = l.work, .flops = cost.flops, .bytes = cost.bytes};
-  for (uint32_t i = 0; i < t->narg; i++) vec_push(p->arena, &row.param, (PlanParam){t->arg[i].t, t->arg[i].count, !t->arg[i].written, t->arg[i].written});
+  PlanKernel row = {.symbol = plan_str(p, arena_printf(e->a, "k_%016llx", (unsigned long long)h)),
+                    .hash = h,
+                    .class = plan_str(p, "tile"),
+                    .source = SOURCES};
+  for (uint32_t i = 0; i < t->narg; i++)
+    vec_push(p->arena, &row.param, (PlanParam){t->arg[i].t, t->arg[i].count, !t->arg[i].written, t->arg[i].written});
   if (!e->attention[t->work]) {
     text_printf(to, "#define W %s\n", dtype_name(t->work));
     emit_c_text(to, kernel_attention_text);
@@ -207,19 +240,14 @@ static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
   }
   e->attention[t->work] = true;
   tile_text(to, t, row.symbol);
-  vec_push(p->arena, &p->kernel, row);
-  map_put(&e->kernel, h, p->kernel.n - 1);
-  if (e->keep) {
-    Tile *copy = NEW(e->a, Tile);
-    *copy = *t;
-    vec_push(e->a, &e->kept, 0), vec_push(e->a, &e->kept_tile, copy);
-  }
-  e->work_bytes = MAX(e->work_bytes, l.work);
-  return p->kernel.n - 1;
+  Tile *copy = NEW(e->a, Tile);
+  *copy = *t;
+  return kernel_add(e, row, tile_launch(t), tile_cost(e->m, t), 0, copy);
 }
 
-// ---- functions ----------------------------------------------------------------------------------------------------------
-typedef struct { const Groups *g; uint32_t *buffer; uint32_t block; } Where; // by value: its buffer; of the values without dims
+// ---- functions ---------------------------------------------------------------------------------------------------
+// by value: its buffer; of the values without dims
+typedef struct { const Groups *g; uint32_t *buffer; uint32_t block; } Where;
 
 static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
   const Groups *g = w->g;
@@ -236,7 +264,9 @@ static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
 
 static PlanArg value_place(Emit *e, Where *w, ValId v) {
   bool small = !v || (w->g->stored[v] == STORED_small && !w->buffer[v]);
-  if (small && !w->block) w->block = plan_buffer(e->p, arena_printf(e->a, "%s.scalars", w->g->f->name), MEM_activations, 0, w->g->small_count * 8, DT_f64);
+  if (small && !w->block)
+    w->block = plan_buffer(e->p, arena_printf(e->a, "%s.scalars", w->g->f->name), MEM_activations, 0,
+                           w->g->small_count * 8, DT_f64);
   if (small) return (PlanArg){w->block, v ? w->g->at[v] * 8 : 0};
   if (!w->buffer[v]) w->buffer[v] = make_buffer(e, w, v);
   return (PlanArg){w->buffer[v], 0};
@@ -315,41 +345,53 @@ static void emit_tile(Emit *e, Where *w, const Group *g, PlanAt at) {
   ins_kernel(at, id, arg, n);
 }
 
+// The rows of f's results. kept[v]: the buffer where v is made; copied[i]: where result i is copied at the end, as it
+// lies elsewhere already.
+static void emit_outputs(Emit *e, const Groups *g, uint32_t *kept, uint32_t *copied) {
+  const Fn *f = g->f;
+  for (uint32_t i = 0; i < f->ret.n; i++) {
+    ValId v = f->ret.at[i];
+    const Type *t = val_type(f, v);
+    Stored as = (Stored)g->stored[v];
+    uint32_t *buffer = as == STORED_arg || as == STORED_var || as == STORED_slot ? &copied[i] : &kept[v];
+    bool here = as == STORED_temp;           // made in the function's block, where it stays
+    if (!*buffer)
+      *buffer = plan_buffer(e->p, f->ret_name.at[i], here ? MEM_activations : MEM_outputs, here ? g->at[v] : -1,
+                            type_bytes(e->m, t), t->dtype);
+    PlanOutput o = {.name = plan_str(e->p, f->ret_name.at[i]), .dtype = t->dtype, .ndim = t->ndim, .buffer = *buffer};
+    for (int d = 0; d < t->ndim; d++) o.dim[d] = e->dim[t->dim[d]];
+    vec_push(e->p->arena, &e->p->output, o);
+  }
+}
+
+// The inputs: loaded on their stream while the microbatch before is computed, then copied.
+static void emit_loads(Emit *e, const Fn *f, PlanAt at) {
+  PlanAt in = at;
+  in.stream = STREAM_input;
+  if (!f->arg.n) return;
+  ins_wait(in, e->taken);
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    const Input *x = input_of(e, f, f->arg.at[i]);
+    ins_load(in, x->input, (PlanArg){x->next, 0});
+  }
+  ins_record(in, e->full), ins_wait(at, e->full);
+  for (uint32_t i = 0; i < f->arg.n; i++) {
+    const Input *x = input_of(e, f, f->arg.at[i]);
+    ins_copy(at, (PlanArg){x->here, 0}, (PlanArg){x->next, 0}, x->bytes);
+  }
+  ins_record(at, e->taken);
+}
+
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
   memory_plan(g);
   g->bake = e->bake;
-  uint32_t *output = NEW_N(a, uint32_t, f->val.n), *copied = NEW_N(a, uint32_t, f->ret.n + 1);
-  for (uint32_t i = 0; i < f->ret.n; i++) {
-    const Type *t = val_type(f, f->ret.at[i]);
-    Stored as = (Stored)g->stored[f->ret.at[i]];
-    bool kept = as == STORED_arg || as == STORED_var || as == STORED_slot; // it lies elsewhere already: copied at the end
-
-    PlanOutput o = {.name = plan_str(e->p, f->ret_name.at[i]), .dtype = t->dtype, .ndim = t->ndim};
-    if (!kept && as == STORED_temp && !output[f->ret.at[i]])
-      o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_activations, g->at[f->ret.at[i]], type_bytes(e->m, t), t->dtype);
-    else if (kept || !output[f->ret.at[i]]) o.buffer = plan_buffer(e->p, f->ret_name.at[i], MEM_outputs, -1, type_bytes(e->m, t), t->dtype);
-    else o.buffer = output[f->ret.at[i]];
-    *(kept ? &copied[i] : &output[f->ret.at[i]]) = o.buffer;
-    for (int d = 0; d < t->ndim; d++) o.dim[d] = e->dim[t->dim[d]];
-    vec_push(e->p->arena, &e->p->output, o);
-  }
-  Where w = {g, output, 0};
-  uint32_t fn = plan_fn(e->p, f->name);
-  PlanAt at = {e->p, fn, STREAM_compute, WHEN_always, line_of(e, (Span){0}, "input")}, in = at;
-  in.stream = STREAM_input;
-  if (f->arg.n) ins_wait(in, e->taken);
-  for (uint32_t i = 0; i < f->arg.n; i++) {
-    const Input *x = input_of(e, f, f->arg.at[i]);
-    ins_load(in, x->input, (PlanArg){x->next, 0});
-  }
-  if (f->arg.n) ins_record(in, e->full), ins_wait(at, e->full);
-  for (uint32_t i = 0; i < f->arg.n; i++) {
-    const Input *x = input_of(e, f, f->arg.at[i]);
-    ins_copy(at, (PlanArg){x->here, 0}, (PlanArg){x->next, 0}, x->bytes);
-  }
-  if (f->arg.n) ins_record(at, e->taken);
+  Where w = {g, NEW_N(a, uint32_t, f->val.n), 0};
+  uint32_t *copied = NEW_N(a, uint32_t, f->ret.n + 1);
+  emit_outputs(e, g, w.buffer, copied);
+  PlanAt at = {e->p, plan_fn(e->p, f->name), STREAM_compute, WHEN_always, line_of(e, (Span){0}, "input")};
+  emit_loads(e, f, at);
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
@@ -366,7 +408,8 @@ static void emit_fn(Emit *e, const Fn *f) {
   for (uint32_t i = 0; i < f->ret.n; i++) {
     ValId v = f->ret.at[i];
     if (!copied[i]) continue;
-    PlanArg from = g->stored[v] == STORED_slot ? var_place(e, fn_node(f, f->val.at[v].def)->attr.var) : value_place(e, &w, v);
+    PlanArg from =
+        g->stored[v] == STORED_slot ? var_place(e, fn_node(f, f->val.at[v].def)->attr.var) : value_place(e, &w, v);
     ins_copy(at, (PlanArg){copied[i], 0}, from, type_bytes(e->m, val_type(f, v)));
   }
   arena_destroy(a);
@@ -387,8 +430,10 @@ static bool many_randoms(const Module *m, Arena *a) {                  // more p
 static void emit_cells(Emit *e) {
   Plan *p = e->p;
   uint32_t prologue = plan_find_fn(p, "prologue"), micro = plan_find_fn(p, "micro"), update = plan_find_fn(p, "update");
-  for (int64_t j = 0; prologue && j < p->microbatches; j++) vec_push(p->arena, &p->cell, (PlanCell){CELL_P, (uint32_t)j, prologue});
-  for (int64_t j = 0; micro && j < p->microbatches; j++) vec_push(p->arena, &p->cell, (PlanCell){CELL_FB, (uint32_t)j, micro});
+  for (int64_t j = 0; prologue && j < p->microbatches; j++)
+    vec_push(p->arena, &p->cell, (PlanCell){CELL_P, (uint32_t)j, prologue});
+  for (int64_t j = 0; micro && j < p->microbatches; j++)
+    vec_push(p->arena, &p->cell, (PlanCell){CELL_FB, (uint32_t)j, micro});
   if (update) vec_push(p->arena, &p->cell, (PlanCell){CELL_U, 0, update});
 }
 
@@ -409,11 +454,15 @@ Status emit_possible(const Module *m, const char *path) {
   if (!params) return fail(EXIT_COMPILE, "%s: the model has no parameters; there is nothing to train", path);
   for (DimId d = 1; d < m->dim.n; d++) {
     const Dim *x = dim_of(m, d);
-    if (x->size > INT32_MAX) return fail(EXIT_COMPILE, "%s: dim %s has %lld entries; a plan holds dims of at most %d", path, x->name, (long long)x->size, INT32_MAX);
+    if (x->size > INT32_MAX)
+      return fail(EXIT_COMPILE, "%s: dim %s has %lld entries; a plan holds dims of at most %d", path, x->name,
+                  (long long)x->size, INT32_MAX);
     if (x->sample) batch = MAX(x->extent, 1);
   }
   double micro = setting_num(m, "train.global_batch", 1) / (double)batch;
-  if (micro > MICROBATCHES) return fail(EXIT_COMPILE, "%s: train.global_batch makes a step of %.0f microbatches; at most %d are possible", path, micro, MICROBATCHES);
+  if (micro > MICROBATCHES)
+    return fail(EXIT_COMPILE, "%s: train.global_batch makes a step of %.0f microbatches; at most %d are possible",
+                path, micro, MICROBATCHES);
   bool inputs = false;
   for (FnId k = 1; k < m->fn.n; k++)
     for (uint32_t i = 0; i < m->fn.at[k]->arg.n && !m->fn.at[k]->is_body; i++) {
@@ -421,7 +470,10 @@ Status emit_possible(const Module *m, const char *path) {
       const Type *t = &m->type.at[v->type];
       inputs = true;
       if (!t->ndim || !sample_dim(m, t->dim[0]))
-        return fail(EXIT_COMPILE, "%s: input %s is fed sample by sample, so the dim of samples (the one without an extent) is its first", path, v->name);
+        return fail(
+            EXIT_COMPILE,
+            "%s: input %s is fed sample by sample, so the dim of samples (the one without an extent) is its first",
+            path, v->name);
     }
   return inputs ? 0 : fail(EXIT_COMPILE, "%s: no input reaches the outputs; there is nothing to train on", path);
 }
@@ -441,7 +493,9 @@ Plan *emit(Module *m, EmitOptions o) {
   for (uint32_t i = 0; i < m->output.n; i++) {
     const Output *out = &m->output.at[i];
     VarId slot = var_find(m, intern_printf(m->in, "$out.%s", out->name));
-    vec_push(p->arena, &p->output, (PlanOutput){.name = plan_str(p, out->name), .coef = out->coef, .per_step = out->per_step, .slot = slot ? e->var[slot] : 0, .dtype = DT_f64});
+    vec_push(p->arena, &p->output,
+             (PlanOutput){.name = plan_str(p, out->name), .coef = out->coef, .per_step = out->per_step,
+                          .slot = slot ? e->var[slot] : 0, .dtype = DT_f64});
   }
   e->work = plan_buffer(p, "work", MEM_workspace, 0, 0, DT_u8);
   for (FnId i = 1; i < m->fn.n; i++)
@@ -449,7 +503,9 @@ Plan *emit(Module *m, EmitOptions o) {
   p->buffer.at[e->work].bytes = p->memory[MEM_workspace] = e->work_bytes;
   emit_cells(e);
   for (int i = 0; i < SOURCES; i++)
-    vec_push(p->arena, &p->source, (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s, (int64_t)e->source[i].n});
+    vec_push(p->arena, &p->source,
+             (PlanSource){plan_str(p, arena_printf(e->a, "kernels%d.c", i + 1)), e->source[i].s,
+                          (int64_t)e->source[i].n});
   if (o.kernels) *o.kernels = e->kept.at;
   if (o.tiles) *o.tiles = e->kept_tile.at;
   return p;
@@ -461,10 +517,13 @@ Status compile_objects(Plan *p) {
   JitObject out[SOURCES];
   uint32_t n = 0;
   TRY(jit_open(&jit, p->arena, 0));
-  for (uint32_t i = 1; i < p->source.n && n < SOURCES; i++) src[n++] = (JitSource){p->source.at[i].text, (size_t)p->source.at[i].bytes};
+  for (uint32_t i = 1; i < p->source.n && n < SOURCES; i++)
+    src[n++] = (JitSource){p->source.at[i].text, (size_t)p->source.at[i].bytes};
   Status s = jit_compile(&jit, src, n, out);
   for (uint32_t i = 0; i < n && !s; i++)
-    vec_push(p->arena, &p->object, (PlanObject){i + 1, plan_str(p, jit.target), plan_str(p, jit.cc_id ? "cc" : "?"), out[i].bytes, (int64_t)out[i].n});
+    vec_push(p->arena, &p->object,
+             (PlanObject){i + 1, plan_str(p, jit.target), plan_str(p, jit.cc_id ? "cc" : "?"), out[i].bytes,
+                          (int64_t)out[i].n});
   jit_close(&jit);
   return s;
 }

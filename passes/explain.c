@@ -122,12 +122,6 @@ static void type_text(Text *t, const Program *p, const Ast *type) {   // "i32[ba
   text_puts(t, "]");
 }
 
-static const Output *output_find(const Module *m, Str name) {
-  for (uint32_t i = 0; i < m->output.n; i++)
-    if (m->output.at[i].name == name) return &m->output.at[i];
-  return 0;
-}
-
 static void output_text(Text *t, const Program *p, const Ast *formal) {
   const Output *o = output_find(p->module, formal->text);
   text_printf(t, "%s ", formal->text);
@@ -226,7 +220,6 @@ typedef VEC(Coll) Colls;
 static Str folded_why(const Module *m, Arena *a, Str why) {
   Text t;
   text_init(&t, a);
-  text_puts(&t, "");
   for (const char *c = why; *c; c++) {
     size_t n = strspn(c, "0123456789");
     if (n && c > why && c[-1] == '.' && c[n] == '.') text_puts(&t, "*"), c += n - 1;
@@ -261,7 +254,6 @@ static Colls collectives_of(const Module *m, Arena *a) {
 static const char *axes_text(Arena *a, const Module *m, uint8_t axes) {
   Text t;
   text_init(&t, a);
-  text_puts(&t, "");
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (axes >> i & 1) text_printf(&t, "%s%s", t.n ? "," : "", m->axis.at[i].name);
   return t.s;
@@ -470,7 +462,8 @@ void explain_names(const Program *p, Names *out) {
 // ---- lists ------------------------------------------------------------------------------------------------
 void ops_list(Text *t) {
   static const char *const split[] = {
-    [SPLIT_free] = "free", [SPLIT_sum] = "sum", [SPLIT_max] = "max", [SPLIT_internal] = "internal", [SPLIT_frozen] = "frozen",
+    [SPLIT_free] = "free", [SPLIT_sum] = "sum", [SPLIT_max] = "max",
+    [SPLIT_internal] = "internal", [SPLIT_frozen] = "frozen",
   };
   static const char *const kernel[KC_COUNT] = {
     [KC_none] = "-", [KC_map] = "map", [KC_row] = "row",

@@ -21,9 +21,11 @@ typedef struct {
   Arena *a;
   uint8_t  *stored;                          // by value: StoredWhy, or 0
   uint32_t *reach;                           // by value: the one stored value (or 2^31 + parameter) it ends in, or MANY
-  ValId    *source;                          // by value: the one stored value of about its size that making it loads, or MANY
+  ValId    *source;                          // by value: the one stored value of its size it is made from, or MANY
   uint16_t *loads, *ops, *depth;             // by value, to compute it from what is stored
-  uint32_t *uses;
+  uint32_t *uses;                            // by value
+  NodeId   *sink;                            // by value: the write or accumulate that is its only use
+  bool     *read;                            // by variable
   bool apart;
   bool *begun;                               // by variable: a step accumulates in it already
   Map recent;                                // loops and a shared operand -> 1 + youngest group
@@ -32,19 +34,30 @@ typedef struct {
 static const Node *def(const Fuse *u, ValId v) { return u->f->val.at[v].def ? fn_node(u->f, u->f->val.at[v].def) : 0; }
 static bool is_sink(Op op) { return op == OP_write || op == OP_accumulate; }
 static bool is_leaf(const Node *n) { return !n || n->op == OP_read; }
-static bool always_stored(Op op) { return op == OP_dot || op == OP_sum || op == OP_reduce_max || op == OP_cumsum || op == OP_scatter; }
+static bool always_stored(Op op) {
+  return op == OP_dot || op == OP_sum || op == OP_reduce_max || op == OP_cumsum || op == OP_scatter;
+}
 
 // ---- which values lie in memory -------------------------------------------------------------------------------------
 static uint32_t weight(Op op) {
   switch (op) {
   case OP_exp: case OP_log: case OP_tanh: case OP_erf: case OP_pow: case OP_div: return 8;
   case OP_sin: case OP_cos: case OP_random: return 24;
-  case OP_const: case OP_index: case OP_expand: case OP_rename: case OP_detach: case OP_unstack: case OP_slice: case OP_merge: case OP_split: return 0;
+  case OP_const: case OP_index: case OP_expand: case OP_rename: case OP_detach: case OP_unstack: case OP_slice:
+  case OP_merge: case OP_split: return 0;
   default: return 1;
   }
 }
 
 static bool is_tile(Op op) { return op == OP_attention || op == OP_attention_grad; }
+
+static void product_bases(const Fuse *u, const Node *n, ValId base[2]) { // the stored values that a product takes
+  PlanGemm gemm;
+  int64_t at[2];
+  if (!product_of(u->f, node_in(u->f, n)[0], node_in(u->f, n)[1], n->attr.dims, n->attr.ndims,
+                  val_type(u->f, n->out), 0, &gemm, base, at))
+    bug("fuse: the product at line %u cannot be addressed", n->loc.line);
+}
 
 static void required(Fuse *u) {
   const Fn *f = u->f;
@@ -53,16 +66,14 @@ static void required(Fuse *u) {
     if (is_tile(n->op)) {
       Tile tile;
       if (!tile_of(0, f, i, &tile)) bug("fuse: the attention at line %u has no kernel", n->loc.line);
-      for (uint32_t k = 0; k < tile.narg; k++) if (!tile.arg[k].random) u->stored[tile.arg[k].base] = WHY_operand;
+      for (uint32_t k = 0; k < tile.narg; k++)
+        if (!tile.arg[k].random) u->stored[tile.arg[k].base] = WHY_operand;
       for (uint32_t k = 0; k < n->nout; k++) u->stored[n->out + k] = WHY_made;
     }
     if (always_stored(n->op)) u->stored[n->out] = WHY_made;
     if (n->op == OP_dot) {
-      PlanGemm gemm;
       ValId base[2];
-      int64_t at[2];
-      if (!product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), 0, &gemm, base, at))
-        bug("fuse: the product at line %u cannot be addressed", n->loc.line);
+      product_bases(u, n, base);
       for (int k = 0; k < 2; k++) u->stored[base[k]] = WHY_operand;
     }
   }
@@ -112,7 +123,8 @@ static void decide(Fuse *u) {
       ValId v = node_in(f, n)[k];
       const Node *d = def(u, v);
       if (n->nout && d && !u->stored[v] && !never_stored(d) && broadcast_dear(u, v, n->out)) u->stored[v] = WHY_small;
-      bool big = n->nout && val_type(f, v)->ndim && 4 * type_count(u->m, val_type(f, v)) >= type_count(u->m, val_type(f, n->out));
+      bool big = n->nout && val_type(f, v)->ndim &&
+                 4 * type_count(u->m, val_type(f, v)) >= type_count(u->m, val_type(f, n->out));
       loads += u->stored[v] ? big : u->loads[v];
       ValId from = !big ? 0 : u->stored[v] ? v : u->source[v];
       source = !from || from == source ? source : !source ? from : MANY;
@@ -122,7 +134,8 @@ static void decide(Fuse *u) {
     if (n->op == OP_stack) ops *= 2;
     for (uint32_t k = 0; k < n->nout; k++) {
       ValId v = n->out + k;
-      u->source[v] = source, u->loads[v] = (uint16_t)MIN(loads, 1000u), u->ops[v] = (uint16_t)MIN(ops, 10000u), u->depth[v] = (uint16_t)depth;
+      u->source[v] = source, u->loads[v] = (uint16_t)MIN(loads, 1000u),
+      u->ops[v] = (uint16_t)MIN(ops, 10000u), u->depth[v] = (uint16_t)depth;
       if (u->stored[v] || is_leaf(n)) continue;
       if (depth > DEPTH_MOST) u->stored[v] = WHY_large;
       else if (never_stored(n)) continue;
@@ -147,31 +160,33 @@ static void worth_storing(Fuse *u) {
 // ---- what a step reads ----------------------------------------------------------------------------------------------
 typedef VEC(ValId) Reads;
 // By value, the number of the last walk that met it; bent: through a view, gather or shift.
-typedef struct { Reads *reads; uint32_t walk, *straight, *bent; } Walk;
+typedef struct { Reads reads; uint32_t walk, *straight, *bent; } Walk;
+
+static bool bends(Op op) {
+  switch (op) {
+  case OP_expand: case OP_detach: return false;
+  case OP_gather: case OP_shift: case OP_stack: case OP_unslice: case OP_scatter: return true;
+  default: return op_is_view(op);
+  }
+}
 
 static void reads_of(Fuse *u, ValId v, bool bent, Walk *w) {           // the stored values that computing v loads
   uint32_t *met = bent ? w->bent : w->straight;
   if (met[v] == w->walk) return;
   met[v] = w->walk;
   if (u->stored[v]) {
-    if (w->straight[v] != w->walk || w->bent[v] != w->walk) vec_push(u->a, w->reads, v);
+    if (w->straight[v] != w->walk || w->bent[v] != w->walk) vec_push(u->a, &w->reads, v);
     return;
   }
   const Node *n = def(u, v);
   if (!n) return;
-  bool bends = (op_is_view(n->op) && n->op != OP_expand && n->op != OP_detach) || n->op == OP_gather || n->op == OP_shift || n->op == OP_stack || n->op == OP_unslice;
-  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bent || bends, w);
+  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bent || bends(n->op), w);
 }
 
-// ---- loops ------------------------------------------------------------------------------------------------------------
-static bool in_set(const DimId *s, uint32_t n, DimId d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (s[i] == d) return true;
-  return false;
-}
+// ---- loops -------------------------------------------------------------------------------------------------------
 static bool same_set(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) {
   bool same = na == nb;
-  for (uint32_t i = 0; same && i < na; i++) same = in_set(b, nb, a[i]);
+  for (uint32_t i = 0; same && i < na; i++) same = dims_have(b, nb, a[i]);
   return same;
 }
 
@@ -183,7 +198,7 @@ static LoopClass reduction_class(Fuse *u, const Node *n, const Group *g) {
   for (uint32_t i = 0; i < g->np; i++) rows *= dim_of(u->m, g->p[i])->size;
   for (uint32_t i = 0; i < g->nr; i++) cols *= dim_of(u->m, g->r[i])->size;
   bool inner = true;
-  for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= in_set(g->r, g->nr, t->dim[i]);
+  for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= dims_have(g->r, g->nr, t->dim[i]);
   return rows >= 8 && (inner || rows >= 64 * cols) ? LOOP_row : LOOP_col;
 }
 
@@ -192,11 +207,11 @@ static void loops_of(Fuse *u, const Node *n, Group *g) {
   const Type *t = val_type(u->f, n->nout ? n->out : node_in(u->f, n)[0]);
   g->class = LOOP_map;
   for (int i = 0; i < t->ndim; i++)
-    if (n->op != OP_cumsum || !in_set(at->dims, at->ndims, t->dim[i])) g->p[g->np++] = t->dim[i];
+    if (n->op != OP_cumsum || !dims_have(at->dims, at->ndims, t->dim[i])) g->p[g->np++] = t->dim[i];
   if (n->op == OP_sum || n->op == OP_reduce_max) {
     const Type *x = val_type(u->f, node_in(u->f, n)[0]);               // in the order in which they lie
     for (int i = 0; i < x->ndim; i++)
-      if (in_set(at->dims, at->ndims, x->dim[i])) g->r[g->nr++] = x->dim[i];
+      if (dims_have(at->dims, at->ndims, x->dim[i])) g->r[g->nr++] = x->dim[i];
     g->class = reduction_class(u, n, g);
   } else if (n->op == OP_cumsum) {
     for (uint32_t i = 0; i < at->ndims; i++) g->r[g->nr++] = at->dims[i];
@@ -204,7 +219,7 @@ static void loops_of(Fuse *u, const Node *n, Group *g) {
   } else if (n->op == OP_scatter) {
     const Type *i = val_type(u->f, node_in(u->f, n)[1]);
     for (int k = 0; k < i->ndim; k++)
-      if (!in_set(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
+      if (!dims_have(at->to, at->nto, i->dim[k])) g->r[g->nr++] = i->dim[k];
     if (g->nr) g->class = LOOP_scatter;                                // each place has one source: elementwise
   }
 }
@@ -237,20 +252,18 @@ static bool joins(Group *into, const Group *g, bool depends) {
   return g->class == LOOP_map && (same_p || all_dims_are(into, g));
 }
 
-// ---- steps ------------------------------------------------------------------------------------------------------------
-static uint64_t loops_key(const Fuse *u, const Group *g, ValId shared) {
+// ---- steps -------------------------------------------------------------------------------------------------------
+static uint64_t loops_key(const Group *g, ValId shared) {
   uint64_t h = hash_mix(g->class == LOOP_col, shared);
   uint64_t sum = 0;
   for (uint32_t i = 0; i < g->np; i++) sum += hash_mix(g->p[i], g->class == LOOP_col ? 1 : 2);
   for (uint32_t i = 0; i < g->nr; i++) sum += hash_mix(g->r[i], g->class == LOOP_col ? 3 : 2);
-  (void)u;
   return hash_mix(h, sum);
 }
 
-static uint32_t made_by(const Fuse *u, ValId v) { return u->g->group_of[v]; }
-
 static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w) {
-  const Reads *reads = w->reads;
+  const Reads *reads = &w->reads;
+  const uint32_t *made_by = u->g->group_of;
   const Node *n = fn_node(u->f, id);
   Group g = {.node = id};
   loops_of(u, n, &g);
@@ -258,18 +271,19 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
   for (uint32_t i = 0; i < reads->n; i++) g.nsmall += !val_type(u->f, reads->at[i])->ndim;
   uint32_t youngest = 0, into = 0;
   bool direct = true;
-  for (uint32_t i = 0; i < reads->n; i++) youngest = MAX(youngest, made_by(u, reads->at[i]));
+  for (uint32_t i = 0; i < reads->n; i++) youngest = MAX(youngest, made_by[reads->at[i]]);
   for (uint32_t i = 0; i < reads->n; i++)
-    if (made_by(u, reads->at[i]) == youngest && w->bent[reads->at[i]] == w->walk) direct = false;
+    if (made_by[reads->at[i]] == youngest && w->bent[reads->at[i]] == w->walk) direct = false;
   Group *young = youngest ? &u->g->group.at[youngest - 1] : 0;
   if (young && !u->apart && young->class != LOOP_auto && direct && joins(young, &g, true)) into = youngest;
-  for (uint32_t i = 0; i < reads->n && !into && !u->apart; i++) {      // a sibling: the same loops over the same operand
+  // a sibling: the same loops over the same operand
+  for (uint32_t i = 0; i < reads->n && !into && !u->apart; i++) {
     if (!val_type(u->f, reads->at[i])->ndim) continue;
-    const uint64_t *at = map_get(&u->recent, loops_key(u, &g, reads->at[i]));
+    const uint64_t *at = map_get(&u->recent, loops_key(&g, reads->at[i]));
     if (!at || *at < youngest || (*at == youngest && !direct)) continue;
     bool depends = false, crooked = false;
     for (uint32_t k = 0; k < reads->n; k++)
-      if (made_by(u, reads->at[k]) == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
+      if (made_by[reads->at[k]] == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
   if (root.accumulate && (root.more = u->begun[root.var])) into = 0; // behind the step that begins the sum: its own
@@ -286,27 +300,21 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
   if (value) u->g->group_of[value] = into;
   for (uint32_t i = 0; i < reads->n; i++) {
     u->g->last[reads->at[i]] = MAX(u->g->last[reads->at[i]], into);
-    if (val_type(u->f, reads->at[i])->ndim) map_put(&u->recent, loops_key(u, &g, reads->at[i]), into);
+    if (val_type(u->f, reads->at[i])->ndim) map_put(&u->recent, loops_key(&g, reads->at[i]), into);
   }
 }
 
 static void place_kernel(Fuse *u, NodeId id, Root root, ValId value, Walk *w) {
   const Node *n = fn_node(u->f, id);
-  w->reads->n = 0, w->walk++;
-  if (is_sink(n->op)) reads_of(u, node_in(u->f, n)[0], false, w);
-  else {
-    bool bends = (op_is_view(n->op) && n->op != OP_expand) || n->op == OP_gather || n->op == OP_shift || n->op == OP_stack || n->op == OP_unslice || n->op == OP_scatter;
-    for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends, w);
-  }
+  w->reads.n = 0, w->walk++;
+  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends(n->op), w);
   place_root(u, id, root, value, w);
 }
 
 static void place_product(Fuse *u, NodeId id) {
   const Node *n = fn_node(u->f, id);
-  PlanGemm gemm;
   ValId base[2];
-  int64_t at[2];
-  product_of(u->f, node_in(u->f, n)[0], node_in(u->f, n)[1], n->attr.dims, n->attr.ndims, val_type(u->f, n->out), 0, &gemm, base, at);
+  product_bases(u, n, base);
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .node = id});
   u->g->group_of[n->out] = u->g->group.n;
   for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
@@ -319,16 +327,19 @@ static void place_tile(Fuse *u, NodeId id) {
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .tile = true, .node = id});
   for (uint32_t k = 0; k < n->nout; k++) u->g->group_of[n->out + k] = u->g->group.n;
   for (uint32_t k = 0; k < tile.narg; k++)
-    if (!tile.arg[k].written && !tile.arg[k].random) u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
+    if (!tile.arg[k].written && !tile.arg[k].random)
+      u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
 }
 
-// The node that makes stored value v; to: its one use when that is a write or accumulation, which its maker then does.
-static void place_value(Fuse *u, NodeId id, ValId v, NodeId to, const bool *read, Walk *w) {
+// The node that makes stored value v. Where its one use is a write or accumulation, its maker does that.
+static void place_value(Fuse *u, NodeId id, ValId v, Walk *w) {
+  NodeId to = u->sink[v];
   const Node *n = fn_node(u->f, id), *s = to ? fn_node(u->f, to) : 0;
   VarId var = 0;
-  if (s && !(s->op == OP_write && read[s->attr.var])) {
+  if (s && !(s->op == OP_write && u->read[s->attr.var])) {
     const Type *tv = &u->m->type.at[u->m->var.at[s->attr.var].type], *t = val_type(u->f, v);
-    bool same_order = tv->ndim == t->ndim && tv->dtype == t->dtype && !memcmp(tv->dim, t->dim, t->ndim * sizeof *t->dim);
+    bool same_order =
+        tv->ndim == t->ndim && tv->dtype == t->dtype && !memcmp(tv->dim, t->dim, t->ndim * sizeof *t->dim);
     if (n->op != OP_dot || same_order) var = s->attr.var, u->g->moved[v] = true;
   }
   bool accumulate = var && s->op == OP_accumulate;
@@ -358,47 +369,52 @@ static Stored stored_as(const Fuse *u, ValId v) {
   return val_type(u->f, v)->ndim ? STORED_temp : STORED_small;
 }
 
+static void find_uses(Fuse *u) {
+  const Fn *f = u->f;
+  uint32_t *uses = u->uses = NEW_N(u->a, uint32_t, f->val.n);
+  u->sink = NEW_N(u->a, NodeId, f->val.n), u->read = NEW_N(u->a, bool, u->m->var.n);
+  for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++, u->g->returned[f->ret.at[i]] = true;
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i);
+    if (n->op == OP_read) u->read[n->attr.var] = true;
+    for (uint32_t k = 0; k < n->nin; k++) {
+      ValId v = node_in(f, n)[k];
+      u->sink[v] = ++uses[v] == 1 && is_sink(n->op) ? i : 0;
+    }
+  }
+}
+
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   Groups *g = NEW(a, Groups);
   Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a, .apart = apart}, *u = &fuse_state;
   uint32_t n = f->val.n;
-  *g = (Groups){.m = m, .f = f, .arena = a, .stored = NEW_N(a, uint8_t, n), .group_of = NEW_N(a, uint32_t, n), .moved = NEW_N(a, bool, n), .returned = NEW_N(a, bool, n),
-                .last = NEW_N(a, uint32_t, n), .at = NEW_N(a, int64_t, n), .born = NEW_N(a, uint32_t, n), .within = NEW_N(a, Within, n),
-                .made_of_parts = NEW_N(a, bool, n)};
-  u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n), u->uses = NEW_N(a, uint32_t, n);
-  u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n), u->depth = NEW_N(a, uint16_t, n);
+  *g = (Groups){.m = m, .f = f, .arena = a};
+  g->stored = NEW_N(a, uint8_t, n), g->moved = NEW_N(a, bool, n), g->returned = NEW_N(a, bool, n);
+  g->group_of = NEW_N(a, uint32_t, n), g->last = NEW_N(a, uint32_t, n), g->at = NEW_N(a, int64_t, n);
+  g->born = NEW_N(a, uint32_t, n), g->within = NEW_N(a, Within, n), g->made_of_parts = NEW_N(a, bool, n);
+  u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);
+  u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n),
+  u->depth = NEW_N(a, uint16_t, n), u->begun = NEW_N(a, bool, m->var.n);
   map_init(&u->recent, a);
-  NodeId *sink = NEW_N(a, NodeId, n);        // by value: the write or accumulate that is its only use
   required(u);
   worth_storing(u);
-  for (NodeId i = 1; i < f->node.n; i++)
-    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) {
-      ValId v = node_in(f, fn_node(f, i))[k];
-      u->uses[v]++;
-      if (is_sink(fn_node(f, i)->op)) sink[v] = i;
-    }
-  for (uint32_t i = 0; i < f->ret.n; i++) u->uses[f->ret.at[i]]++, g->returned[f->ret.at[i]] = true;
+  find_uses(u);
   if (!apart) find_within(g, u->uses);
-  bool *read = NEW_N(a, bool, m->var.n);     // by variable
-  u->begun = NEW_N(a, bool, m->var.n);
-  for (NodeId i = 1; i < f->node.n; i++)
-    if (fn_node(f, i)->op == OP_read) read[fn_node(f, i)->attr.var] = true;
-  Reads reads = {0};
-  Walk w = {.reads = &reads, .straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n)};
-  for (int late = 0; late < 2; late++)                                 // writes of what is read come when all has been read
+  Walk w = {.straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n)};
+  for (int late = 0; late < 2; late++)       // writes of what is read come when all has been read
     for (NodeId i = 1; i < f->node.n; i++) {
       const Node *node = fn_node(f, i);
       if (is_sink(node->op)) {
         ValId v = node_in(f, node)[0];
-        if (!g->moved[v] && late == (read[node->attr.var] && node->op == OP_write))
-          place_kernel(u, i, (Root){.v = v, .var = node->attr.var, .accumulate = node->op == OP_accumulate, .node = i}, 0, &w);
+        if (!g->moved[v] && late == (u->read[node->attr.var] && node->op == OP_write))
+          place_kernel(u, i, (Root){v, node->attr.var, node->op == OP_accumulate, .node = i}, 0, &w);
         continue;
       }
       if (is_tile(node->op) && !late) place_tile(u, i);
       for (uint32_t k = 0; k < node->nout && !late && !is_tile(node->op); k++) {
         ValId v = node->out + k;
         if (g->made_of_parts[v]) place_whole(u, v);
-        else if (u->stored[v] && node->op != OP_read) place_value(u, i, v, u->uses[v] == 1 ? sink[v] : 0, read, &w);
+        else if (u->stored[v] && node->op != OP_read) place_value(u, i, v, &w);
       }
     }
   for (ValId v = 1; v < n; v++) {

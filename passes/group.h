@@ -7,7 +7,7 @@
 #include "runtime/kernel_attention.h"
 #include "runtime/plan.h"
 
-// ---- where along a dim: an affine function of the loops of a kernel, plus at most one value -----------------------------
+// ---- where along a dim: an affine function of the loops of a kernel, plus at most one value ----------------------
 typedef struct {
   int64_t  base, coef[KERNEL_RANGES];
   uint32_t index;                            // kernel value, 0: none; icoef times it is added
@@ -19,8 +19,10 @@ typedef struct { uint32_t n; DimId dim[ENV_DIMS]; Pos pos[ENV_DIMS]; } Env;
 Pos *env_find(Env *e, DimId d);              // 0: not bound
 void env_set(Env *e, DimId d, Pos p);
 // One step through a view: v's own dims are bound in env; afterwards its operand's are, and *operand is that.
-typedef enum { VIEW_none, VIEW_passed, VIEW_blocked } ViewStep; // none: v is no view; blocked: this env cannot be expressed
-typedef struct { int64_t n; uint32_t range; } Cut;                     // n > 0: with loop `range` cut into two, the inner of n points, it can
+// none: v is no view; blocked: this env cannot be expressed
+typedef enum { VIEW_none, VIEW_passed, VIEW_blocked } ViewStep;
+// n > 0: with loop `range` cut into two, the inner of n points, it can
+typedef struct { int64_t n; uint32_t range; } Cut;
 ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *operand, Cut *cut);
 bool op_is_view(Op op);
 
@@ -42,9 +44,12 @@ typedef enum {
 #undef X
 } StoredWhy;
 
-typedef enum { STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot, STORED_within } Stored; // small: no dims; slot: of the
-                                             // scalar block; within: a part of another value
-typedef struct { ValId in; int64_t at, stride[MAX_DIMS]; } Within;     // in 0: its own place; elements from the start of `in`, and along v's dims
+// small: no dims; slot: of the scalar block; within: a part of another value
+typedef enum {
+  STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot, STORED_within
+} Stored;
+// in 0: its own place; else elements from the start of `in`, and along v's dims
+typedef struct { ValId in; int64_t at, stride[MAX_DIMS]; } Within;
 
 typedef struct {                             // something a kernel computes and keeps
   ValId v;
@@ -71,41 +76,44 @@ typedef struct {
   const Fn *f;
   Arena *arena;
   uint8_t  *stored, *why;                    // by value: Stored, StoredWhy
-  uint32_t *group_of;                        // by value: 1 + group that computes it, 0: none (arguments, reads, values inside)
+  // by value: 1 + group that computes it, 0: none (arguments, reads, values inside)
+  uint32_t *group_of;
   bool     *returned;                        // by value: it lies where the function's result is kept
   bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
   uint32_t *last;                            // by value: 1 + last group that reads it from memory
   uint32_t *born;                            // by value: group_of, but of a value made of parts the first part's
   Within   *within;                          // by value
   bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
-  int64_t  *at;                              // by value: byte offset in its block (temps), index (small); made by memory_plan
+  // by value: byte offset in its block (temps), index (small); made by memory_plan
+  int64_t  *at;
   VEC(Group) group;
   int64_t temp_bytes, small_count;
-  bool bake;                                 // the hashes of random ops are part of the kernels: there are too many for slots
+  // the hashes of random ops are part of the kernels: there are too many for slots
+  bool bake;
 } Groups;
 
-Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);     // apart: every value in memory and every op its own kernel
+// apart: every value in memory and every op its own kernel
+Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
 void memory_plan(Groups *g);
-// What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0) the block
-// of all values without dims, 8 bytes each, seen as an array of t.
+// What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0)
+// the block of all values without dims, 8 bytes each, seen as an array of t.
 // random: the hash of this op's path, in a slot of the scalar block, so that the layers share a kernel.
 // at: the buffer begins that many elements behind the start of the value.
 typedef struct { ValId v; VarId var; DType t; Str random; int64_t at; } Operand;
 // first: the variant for a step's first microbatch, where accumulating stores are plain ones.
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]);
 bool    group_accumulates(const Group *g);                            // its first variant differs
-uint32_t scalar_slot(const Module *m, VarId v);                        // its 8-byte slot in the scalar block; v 0: of the seed
-// x · y over dims as one library product into a result of type `out`, its dims stride[i] apart (0: in its storage order); base[]: the values that lie in
-// memory, at[]: offsets in them, in elements. False: no such call can address them.
+// its 8-byte slot in the scalar block; v 0: of the seed
+uint32_t scalar_slot(const Module *m, VarId v);
 // Strides of v's dims (stride[i] beside its type) in the value that lies in memory: v itself, or what it is a view of.
 void    locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
 // Where the op that makes v puts it: its own place, or (g given) its place within another value.
 void    made_at(const Groups *g, const Fn *f, ValId v, ValId *base, int64_t *at, int64_t stride[MAX_DIMS]);
 
 // An attention or its gradient as a kernel. False: the op is no such, or there is no kernel for these operands.
-typedef struct { ValId base; int64_t at, count; DType t; bool written; Str random; } TileArg; // of a value that lies in memory, from
-                                             // element `at`; or (random) the hash of that path, an i64, as the last one
+// Of a value that lies in memory, from element `at`; or (random) the hash of that path, an i64, as the last one.
+typedef struct { ValId base; int64_t at, count; DType t; bool written; Str random; } TileArg;
 typedef struct {
   Attention a;
   bool backward;
@@ -119,7 +127,11 @@ KernelCost tile_cost(const Module *m, const Tile *t);
 uint64_t tile_hash(const Tile *t);
 void    tile_text(Text *out, const Tile *t, const char *symbol);       // behind kernel_attention.h's text for t->work
 
-bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]);
-void    steps_print(Text *t, const Groups *g);                         // the steps, what each reads and makes, and why that is stored
-uint32_t path_hash(Str path);                // of a random op or a parameter, 32 bits
+// x · y over dims as one library product into a result of type `out`, its dims stride[i] apart (0: in its storage
+// order); base[]: the values that lie in memory, at[]: offsets in them, in elements. False: no such call can address
+// them.
+bool    product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out,
+                   const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]);
+// the steps, what each reads and makes, and why that is stored
+void    steps_print(Text *t, const Groups *g);
 #endif

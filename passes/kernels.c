@@ -1,9 +1,10 @@
-// kernels.c -- from a group to its kernel: each root's value is computed from what lies in memory, op by op, at the place
-// along every dim that the loops or the views in between say.
+// kernels.c -- from a group to its kernel: each root's value is computed from what lies in memory, op by op, at the
+// place along every dim that the loops or the views in between say.
 #include "passes/group.h"
 #include <string.h>
 
-typedef struct { DimId dim; int64_t n, valid; uint32_t range; } Loop;  // one dim may be cut into several, the slowest first
+// one dim may be cut into several, the slowest first
+typedef struct { DimId dim; int64_t n, valid; uint32_t range; } Loop;
 
 typedef struct {
   const Groups *g;
@@ -31,7 +32,6 @@ uint32_t scalar_slot(const Module *m, VarId v) {
   return slot;
 }
 
-uint32_t path_hash(Str path) { return (uint32_t)hash_bytes(path, strlen(path), 0); }
 
 bool group_accumulates(const Group *g) {
   for (uint32_t i = 0; i < g->root.n; i++)
@@ -39,7 +39,7 @@ bool group_accumulates(const Group *g) {
   return g->accumulate && !g->more;
 }
 
-// ---- places -----------------------------------------------------------------------------------------------------------
+// ---- places ------------------------------------------------------------------------------------------------------
 static Access affine(const Pos *p) {
   Access at = {.base = p->base};
   memcpy(at.stride, p->coef, sizeof at.stride);
@@ -61,7 +61,8 @@ static uint32_t inside(Gen *c, uint32_t i, int64_t n) {                // 0 <= i
   return alu(c, ALU_and, alu(c, ALU_ge, i, const_i64(c, 0)), alu(c, ALU_lt, i, const_i64(c, n)));
 }
 
-// Where element env of a tensor of type t lies. Two positions that are values become one address, -1 when either is outside.
+// Where element env of a tensor of type t lies. Two positions that are values become one
+// address, -1 when either is outside.
 static Access address(Gen *c, const Type *t, const Env *env) {
   Access at = {0};
   int64_t walk = 1;
@@ -82,20 +83,25 @@ static Access address(Gen *c, const Type *t, const Env *env) {
   }
   if (values > 1) {
     uint32_t here = alu(c, ALU_add, kernel_index(c->k, DT_i64, at), sum);
-    at = (Access){.index = kernel_alu(c->k, ALU_select, ok, here, const_i64(c, -1)), .index_stride = 1, .index_extent = walk};
+    at = (Access){
+        .index = kernel_alu(c->k, ALU_select, ok, here, const_i64(c, -1)), .index_stride = 1, .index_extent = walk};
   }
   return at;
 }
 
 static uint32_t buffer(Gen *c, Operand o, DType t, int64_t count) {
   for (uint32_t i = 0; i < c->k->nbuf; i++)
-    if (c->operand[i].v == o.v && c->operand[i].var == o.var && c->operand[i].t == o.t && c->operand[i].random == o.random) return i;
+    if (c->operand[i].v == o.v && c->operand[i].var == o.var && c->operand[i].t == o.t &&
+        c->operand[i].random == o.random)
+      return i;
   if (c->k->nbuf == KERNEL_BUFFERS) bug("kernels: a group of more than %d buffers", KERNEL_BUFFERS);
   c->operand[c->k->nbuf] = o;
   return kernel_buffer(c->k, t, count);
 }
 
-static uint32_t block(Gen *c, DType t) { return buffer(c, (Operand){.t = t}, t, c->g->small_count * 8 / (int64_t)dtype_bytes(t)); }
+static uint32_t block(Gen *c, DType t) {
+  return buffer(c, (Operand){.t = t}, t, c->g->small_count * 8 / (int64_t)dtype_bytes(t));
+}
 
 static uint32_t load(Gen *c, ValId v, const Env *env) {
   const Type *t = val_type(c->f, v);
@@ -104,20 +110,23 @@ static uint32_t load(Gen *c, ValId v, const Env *env) {
   case STORED_slot: return kernel_scalar(c->k, t->dtype, scalar_slot(c->m, n->attr.var));
   case STORED_var: {
     const Type *vt = &c->m->type.at[c->m->var.at[n->attr.var].type];
-    return kernel_load(c->k, buffer(c, (Operand){.var = n->attr.var}, t->dtype, type_count(c->m, vt)), address(c, vt, env));
+    return kernel_load(c->k, buffer(c, (Operand){.var = n->attr.var}, t->dtype, type_count(c->m, vt)),
+                       address(c, vt, env));
   }
   case STORED_small:
-    if (c->block && !c->g->returned[v]) return kernel_load(c->k, block(c, t->dtype), (Access){.base = c->g->at[v] * 8 / (int64_t)dtype_bytes(t->dtype)});
+    if (c->block && !c->g->returned[v])
+      return kernel_load(c->k, block(c, t->dtype),
+                         (Access){.base = c->g->at[v] * 8 / (int64_t)dtype_bytes(t->dtype)});
     return kernel_load(c->k, buffer(c, (Operand){.v = v}, t->dtype, 1), (Access){0});
   default: return kernel_load(c->k, buffer(c, (Operand){.v = v}, t->dtype, type_count(c->m, t)), address(c, t, env));
   }
 }
 
-// ---- ops ----------------------------------------------------------------------------------------------------------------
+// ---- ops ---------------------------------------------------------------------------------------------------------
 static Alu alu_of(Op op) {
   switch (op) {
-#define SAME(X) X(neg) X(add) X(sub) X(mul) X(div) X(mod) X(pow) X(min) X(max) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(and) X(or) X(not) \
-  X(exp) X(log) X(sqrt) X(rsqrt) X(tanh) X(sin) X(cos) X(erf) X(abs) X(floor) X(ceil) X(select)
+#define SAME(X) X(neg) X(add) X(sub) X(mul) X(div) X(mod) X(pow) X(min) X(max) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) \
+  X(and) X(or) X(not) X(exp) X(log) X(sqrt) X(rsqrt) X(tanh) X(sin) X(cos) X(erf) X(abs) X(floor) X(ceil) X(select)
 #define X(word) case OP_##word: return ALU_##word;
   SAME(X)
 #undef X
@@ -147,7 +156,8 @@ static uint32_t picked(Gen *c, ValId v, const Env *env, DimId d, uint32_t i, dou
   uint32_t x = gen(c, v, &at);
   if (c->cut.n || (other == 0 && checked(c, v, d))) return x;           // loads outside give 0
   DType t = work_dtype(val_type(c->f, v)->dtype);
-  return kernel_alu(c->k, ALU_select, inside(c, kernel_cast(c->k, DT_i64, i), extent(c, d)), x, kernel_const(c->k, t, other));
+  return kernel_alu(c->k, ALU_select, inside(c, kernel_cast(c->k, DT_i64, i), extent(c, d)), x,
+                    kernel_const(c->k, t, other));
 }
 
 static uint32_t gen_stack(Gen *c, const Node *n, const Env *env) {
@@ -163,8 +173,8 @@ static uint32_t gen_stack(Gen *c, const Node *n, const Env *env) {
   return x;
 }
 
-// The entry's number: over the entries that exist, row-major in the type's order but the dim of samples first, counted in
-// the step; so no microbatch size changes it.
+// The entry's number: over the entries that exist, row-major in the type's order but the dim of samples first, counted
+// in the step; so no microbatch size changes it.
 static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
   const Type *t = val_type(c->f, n->out);
   uint32_t step = gen(c, node_in(c->f, n)[0], env), sample = gen(c, node_in(c->f, n)[1], env), more = 0;
@@ -272,7 +282,8 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   bool order = n->op == OP_lt || n->op == OP_le || n->op == OP_gt || n->op == OP_ge;
   for (uint32_t k = 0; k < n->nin && !c->cut.n; k++) {
     x[k] = gen(c, in[k], env);
-    if (order && !c->cut.n && val_type(c->f, in[k])->dtype == DT_bool) x[k] = kernel_cast(c->k, DT_i32, x[k]); // false before true
+    // false before true
+    if (order && !c->cut.n && val_type(c->f, in[k])->dtype == DT_bool) x[k] = kernel_cast(c->k, DT_i32, x[k]);
   }
   return c->cut.n ? 0 : kernel_alu(c->k, op, x[0], x[1], x[2]);
 }
@@ -303,7 +314,7 @@ static uint32_t gen(Gen *c, ValId v, const Env *env) {
   return x;
 }
 
-// ---- the group ----------------------------------------------------------------------------------------------------------
+// ---- the group ---------------------------------------------------------------------------------------------------
 static void loops(Gen *c, const Cut *cuts, uint32_t ncuts) {
   const Group *g = c->group;
   c->nloop = 0;
@@ -349,7 +360,8 @@ static void store(Gen *c, const Root *r) {
 }
 
 Kernel *kernel_of(const Groups *g, uint32_t group, bool first, Arena *a, Operand operand[KERNEL_BUFFERS]) {
-  Gen gen_state = {.g = g, .group = &g->group.at[group], .m = g->m, .f = g->f, .first = first, .operand = operand}, *c = &gen_state;
+  Gen gen_state = {.g = g, .group = &g->group.at[group], .m = g->m, .f = g->f, .first = first, .operand = operand},
+      *c = &gen_state;
   Cut cuts[KERNEL_RANGES];
   uint32_t ncuts = 0;
   c->block = c->group->nsmall > 16;                                    // one buffer for all instead of one each

@@ -45,7 +45,7 @@ static const char *axes_text(Module *m, uint8_t axes) {
   text_init(&out, m->arena);
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (axes >> i & 1) text_printf(&out, "%s%s", out.n ? ", " : "", m->axis.at[i].name);
-  return out.n ? out.s : "";
+  return out.s;
 }
 
 static void clash_report(Rules *r, Span loc, const char *where, const DimId clash[2]) {
@@ -83,12 +83,6 @@ static bool variables(Rules *r) {
 }
 
 // ---- before: orders and bodies ----------------------------------------------------------------------------
-static double attr_arg(const Attr *at, const char *name) {
-  for (uint32_t i = 0; i < at->nargs; i++)
-    if (!strcmp(at->args[i].name, name)) return at->args[i].num;
-  return 0;
-}
-
 // causal attention works on a split dim: rank r of n owns chunks r and 2n-1-r of 2n, so that all have the same work
 static void orders(Rules *r) {
   Module *m = r->m;
@@ -96,7 +90,7 @@ static void orders(Rules *r) {
   for (FnId i = 1; i < m->fn.n; i++)
     for (NodeId id = 1; id < m->fn.at[i]->node.n; id++) {
       const Node *n = fn_node(m->fn.at[i], id);
-      if (n->op != OP_attention || attr_arg(&n->attr, "causal") == 0) continue;
+      if (n->op != OP_attention || attr_arg(&n->attr, "causal", 0) == 0) continue;
       DimId d = n->attr.dims[0], root = dim_of(m, d)->root;
       int64_t chunks = 2 * split_ways(m, r->strong[d]);
       if (chunks == 2 || seen[root]) continue;
@@ -135,19 +129,14 @@ static Fn *bodies_opened(Rules *r, Fn *f, bool weak) {
   Fn *to = fn_create(m, intern_printf(m->in, "%s.opened", f->name));
   ValId *now = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
-  for (uint32_t i = 0; i < f->arg.n; i++)
-    now[f->arg.at[i]] = ir_arg(to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(to, f, now);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = now[node_in(f, n)[i]];
+    const ValId *in = ir_operands(f, n, now);
     Build b = build_like(to, f, id);
     b.fwd = node[n->fwd];
     if (opens(r, f, n, weak)) inline_body(&b, f, id, in, 0, now + n->out);
-    else {
-      ValId v = ir_copy(&b, f, id, in);
-      for (uint32_t i = 0; i < n->nout; i++) now[n->out + i] = v + i;
-    }
+    else ir_results(n, ir_copy(&b, f, id, in), now);
     node[id] = to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(to, now[f->ret.at[i]], f->ret_name.at[i]);
@@ -455,22 +444,16 @@ static bool reads_grads(const Module *m, const Fn *f) {
   return false;
 }
 
-static bool type_whole(const Type *t) {
-  for (int k = 0; k < t->ndim; k++)
-    if (t->split[k]) return false;
-  return !t->pending;
-}
-
 // a text may say otherwise
 static bool module_whole(Module *m) {
   for (VarId v = 1; v < m->var.n; v++)
-    if (!type_whole(&m->type.at[m->var.at[v].type]))
+    if (!type_is_whole(&m->type.at[m->var.at[v].type]))
       return diag_error(m->diag, m->var.at[v].loc, "IR05", "'%s' is laid out already", m->var.at[v].name),
              false;
   for (FnId i = 1; i < m->fn.n; i++)
     for (ValId v = 1; v < m->fn.at[i]->val.n; v++) {
       const Fn *f = m->fn.at[i];
-      if (!type_whole(val_type(f, v)))
+      if (!type_is_whole(val_type(f, v)))
         return diag_error(m->diag, fn_node(f, f->val.at[v].def)->loc, "IR05",
                           "%%%u of %s is laid out already", v, f->name),
                false;

@@ -32,11 +32,12 @@ typedef struct {
 } RunOptions;
 
 Pass   pass_find(const char *name);          // PASS_none when there is none
-Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n); // "simplify,layout"; list[PASS_COUNT], or both 0
+// "simplify,layout"; list[PASS_COUNT], or both 0
+Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n);
 Status pass_skippable(PassSet skip);         // refuses what is required
-// The rows of passes.def in order, up to and with `upto` (PASS_none: all). False after errors of the user's (printed); a
-// module that is not right is a bug of the pass, and so is skipping what is required.
+// The rows of passes.def in order, up to and with `upto` (PASS_none: all). False after errors of the user's (printed);
+// a module that is not right is a bug of the pass, and so is skipping what is required.
 bool   passes_run(Module *m, Pass upto, RunOptions o);
 // mtc opt: reads an IR text, runs the named passes in the order given, prints what came out.
-Status passes_opt(const char *path, const char *names, RunOptions o);
+Status passes_opt(Diag *d, const char *path, const char *names, FILE *to);
 #endif

@@ -4,16 +4,17 @@
 //   precision.params    the parameters' own format: what the optimizer updates and a checkpoint holds
 //   precision.grads     in which gradients are accumulated
 //
-// With compute = f64 every float of the program is f64, written f32s, keep regions, params and grads too (scalars of the
-// step are f64 anyway): gradient checks and comparisons of layouts are then strict. params and grads are set to f64, so
-// passes after this one read the settings as they hold.
+// With compute = f64 every float of the program is f64, written f32s, keep regions, params and grads too (scalars of
+// the step are f64 anyway): gradient checks and comparisons of layouts are then strict. params and grads are set to
+// f64, so passes after this one read the settings as they hold.
 //
 // Where compute is narrower than a parameter, functions read its copy NAME:copy instead. `update` refreshes it, and
-// `refresh` writes all of them from the masters. Where it is another or a wider format, the value is cast where it is read.
+// `refresh` writes all of them from the masters. Where it is another or a wider format, the
+// value is cast where it is read.
 //
 // keep regions are casts already. A product of two operands that were both widened from one half format is taken of the
-// halves with a wide result: the same numbers, since products of halves are exact in f32, and sums are in f32 either way.
-// random draws f32 always.
+// halves with a wide result: the same numbers, since products of halves are exact in f32, and sums are in
+// f32 either way. random draws f32 always.
 #include "passes/pass.h"
 #include <string.h>
 
@@ -68,12 +69,14 @@ static bool read_settings(Precision *p) {
   setting_dtype(m, "precision.grad_reduce");
   const Setting *compute = setting_find(m, "precision.compute");
   if (p->compute == DT_f16) {
-    diag_error(m->diag, compute->loc, "MT0338", "compute = f16 needs a loss scale, without which small gradients become 0; there is none yet");
+    diag_error(m->diag, compute->loc, "MT0338",
+               "compute = f16 needs a loss scale, without which small gradients become 0; there is none yet");
     diag_note(m->diag, "bf16 has the range of f32: precision { compute = bf16 }");
   }
   if (p->compute == DT_f64) {
     p->params = p->grads = DT_f64;
-    set_word(m, "precision.params", DT_f64), set_word(m, "precision.grads", DT_f64), set_word(m, "precision.grad_reduce", DT_f64);
+    set_word(m, "precision.params", DT_f64), set_word(m, "precision.grads", DT_f64),
+        set_word(m, "precision.grad_reduce", DT_f64);
   }
   return m->diag->errors == errors;
 }
@@ -93,7 +96,8 @@ static void resolve_vars(Precision *p) {
     Var copy = {.name = copy_name(m, var->name), .kind = VAR_copy, .of = v, .loc = var->loc};
     t.dtype = p->compute;
     copy.type = type_intern(m, t);
-    copy.why = intern_printf(m->in, "precision: compute is %s, params are %s", dtype_name(p->compute), dtype_name(p->params));
+    copy.why = intern_printf(m->in, "precision: compute is %s, params are %s", dtype_name(p->compute),
+                             dtype_name(p->params));
     var_add(m, copy);
   }
 }
@@ -140,14 +144,13 @@ static ValId resolve_node(Precision *p, Build *b, const Fn *f, NodeId id, ValId 
 static void resolve_fn(Precision *p, Fn *f) {
   Module *m = p->m;
   Fn *t = fn_create(m, intern_printf(m->in, "%s.precision", f->name));
-  ValId *map = NEW_N(m->arena, ValId, f->val.n), few[16];
+  ValId *map = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
   for (uint32_t i = 0; i < f->arg.n; i++)
     map[f->arg.at[i]] = ir_arg(t, resolve_type(p, f->val.at[f->arg.at[i]].type), f->val.at[f->arg.at[i]].name);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
-    ValId *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = map[node_in(f, n)[i]];
+    ValId *in = ir_operands(f, n, map);
     Build b = build_like(t, f, id);
     b.fwd = node[n->fwd];
     ValId v = resolve_node(p, &b, f, id, in);

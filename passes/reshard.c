@@ -59,12 +59,6 @@ static ValId emit(Way *w, Op op, uint8_t axes, DimId d, DimId to) {
   return w->v;
 }
 
-static uint8_t used(const Type *t) {
-  uint8_t axes = t->pending_axes;
-  for (int k = 0; k < t->ndim; k++) axes |= split_mask(t->split[k]);
-  return axes;
-}
-
 static Split wanted(const Way *w, int k) { return w->want.split[type_pos(&w->want, w->t->dim[k])]; }
 
 // the next axis that dim k takes on its way, or -1: it has what it should, or must lose some first
@@ -90,8 +84,8 @@ static uint8_t run_of(const Way *w, int k, uint8_t among) {
 static bool take_shards(Way *w) {
   for (int k = 0; k < w->t->ndim; k++) {
     int a = next_axis(w, k);
-    if (a < 0 || used(w->t) >> a & 1) continue;
-    emit(w, OP_take_shard, run_of(w, k, (uint8_t)~used(w->t)), w->t->dim[k], 0);
+    if (a < 0 || type_axes(w->t) >> a & 1) continue;
+    emit(w, OP_take_shard, run_of(w, k, (uint8_t)~type_axes(w->t)), w->t->dim[k], 0);
     return true;
   }
   return false;
@@ -180,7 +174,7 @@ static void disagreements(Reshard *p) {
 static bool gathers_weak(const Reshard *p, const Node *n) {
   if (n->op != OP_reshard) return false;
   const Type *have = val_type(p->from, node_in(p->from, n)[0]), *want = val_type(p->from, n->out);
-  uint8_t stay = used(want);
+  uint8_t stay = type_axes(want);
   for (int k = 0; k < have->ndim; k++)
     for (uint32_t i = 0; i < depth(have->split[k]); i++)
       if (!(stay >> nth(have->split[k], i) & 1) && axis_is_weak(&p->r, have->dim[k], nth(have->split[k], i)))
@@ -205,8 +199,7 @@ static void function(Reshard *p, Fn *f) {
   map_init(&p->made, m->arena);
   for (p->backward = 1; p->backward < f->node.n && !fn_node(f, p->backward)->fwd;) p->backward++;
   disagreements(p);
-  for (uint32_t i = 0; i < f->arg.n; i++)
-    p->now[f->arg.at[i]] = ir_arg(p->to, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(p->to, f, p->now);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (n->op == OP_reshard) {
@@ -216,9 +209,8 @@ static void function(Reshard *p, Fn *f) {
     ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
     for (uint32_t i = 0; i < n->nin; i++) in[i] = operand(p, node_in(f, n)[i], id);
     Build b = {.fn = p->to, .fwd = p->node[n->fwd]};
-    ValId v = ir_copy(&b, f, id, in);
+    ir_results(n, ir_copy(&b, f, id, in), p->now);
     p->node[id] = p->to->node.n - 1;
-    for (uint32_t i = 0; i < n->nout; i++) p->now[n->out + i] = v + i;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(p->to, operand(p, f->ret.at[i], 0), f->ret_name.at[i]);
   fn_replace(m, f, p->to);

@@ -24,7 +24,8 @@ static Status no_pass(const char *name) {
   Str near = nearest(name, names + 1, PASS_COUNT - 1);
   char list[512] = "";
   for (Pass p = PASS_none + 1; p < PASS_COUNT; p++) strcat(strcat(list, p > PASS_none + 1 ? ", " : ""), names[p]);
-  return fail(EXIT_USAGE, "no pass '%s'%s%s%s; passes are %s", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", list);
+  return fail(EXIT_USAGE, "no pass '%s'%s%s%s; passes are %s", name, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "", list);
 }
 
 Status pass_list(const char *names, PassSet *set, Pass *list, uint32_t *n) {
@@ -86,30 +87,21 @@ bool passes_run(Module *m, Pass upto, RunOptions o) {
   return true;
 }
 
-static Status opt(Arena *a, const char *path, const Pass *list, uint32_t n, const RunOptions *o) {
+Status passes_opt(Diag *d, const char *path, const char *names, FILE *to) {
+  Pass list[PASS_COUNT];
+  uint32_t n;
   char *text;
   size_t size;
-  Diag d;
-  TRY(file_read(a, path, (size_t)1 << 30, &text, &size));
-  diag_init(&d, a);
-  Intern *in = intern_create(a);
-  Module *m = ir_parse(a, in, &d, diag_source(&d, intern(in, path), text, size));
+  TRY(pass_list(names, 0, list, &n));
+  TRY(file_read(d->arena, path, (size_t)1 << 30, &text, &size));
+  Intern *in = intern_create(d->arena);
+  Module *m = ir_parse(d->arena, in, d, diag_source(d, intern(in, path), text, size));
   if (!m) return EXIT_COMPILE;
   for (uint32_t i = 0; i < n; i++)
     if (!run_one(m, list[i])) return EXIT_COMPILE;
   Text t;
-  text_init(&t, a);
+  text_init(&t, d->arena);
   ir_print(&t, m);
-  fwrite(t.s ? t.s : "", 1, t.n, o->to ? o->to : stdout);
+  fwrite(t.s, 1, t.n, to);
   return 0;
-}
-
-Status passes_opt(const char *path, const char *names, RunOptions o) {
-  Pass list[PASS_COUNT];
-  uint32_t n;
-  TRY(pass_list(names, 0, list, &n));
-  Arena *a = arena_create();
-  Status s = opt(a, path, list, n, &o);
-  arena_destroy(a);
-  return s;
 }

@@ -1,8 +1,9 @@
 // select.c -- the graph in the form that kernels and library products take.
 //
-// Composites are replaced by their bodies, but attention and its gradient where there is a kernel for them. A product that contracts nothing is an elementwise multiplication. A product
-// whose operands or result a library call cannot address (no dim of stride 1 where it needs one) gets a copy of the
-// operand, or another order of the result. Nothing changes what is computed.
+// Composites are replaced by their bodies, but attention and its gradient where there is a kernel for them. A
+// product that contracts nothing is an elementwise multiplication. A product whose operands or result a library
+// call cannot address (no dim of stride 1 where it needs one) gets a copy of the operand, or another order of the
+// result. Nothing changes what is computed.
 #include "compiler/inline.h"
 #include "passes/group.h"
 #include "passes/pass.h"
@@ -23,19 +24,15 @@ static ValId outer(Build *b, const Type *out, ValId x, ValId y) {      // x · y
   return ir_cast(b, v, out->dtype);
 }
 
-static bool has(const DimId *d, uint32_t n, DimId x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (d[i] == x) return true;
-  return false;
-}
-
-// x with its dims in the order: those that `other` shares, its own, the contracted ones (in one order for both operands)
+// x with its dims in the order: those that `other` shares, its own, the contracted ones (in one
+// order for both operands)
 static ValId reordered(Build *b, ValId x, const Type *other, const DimId *inner, uint32_t ninner) {
   Type t = *val_type(b->fn, x), now = t;
   uint32_t n = 0;
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < t.ndim; i++)
-      if (!has(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass) now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
+      if (!dims_have(inner, ninner, t.dim[i]) && (type_pos(other, t.dim[i]) < 0) == pass)
+        now.dim[n] = t.dim[i], now.split[n++] = t.split[i];
   for (uint32_t i = 0; i < ninner; i++) now.dim[n] = inner[i], now.split[n++] = t.split[type_pos(&t, inner[i])];
   TypeId id = type_intern(b->fn->module, now);
   Build copy = *b;
@@ -60,7 +57,8 @@ static ValId product(Build *b, const Node *n, const Type *given, ValId x, ValId 
           bool inx = type_pos(&tx, given->dim[i]) >= 0, iny = type_pos(&ty, given->dim[i]) >= 0;
           if ((inx && iny ? 0 : inx ? 1 : 2) == pass) out.dim[k] = given->dim[i], out.split[k++] = given->split[i];
         }
-      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, 0, &g, base, at)) bug("select: a product at line %u cannot be addressed", n->loc.line);
+      if (!product_of(b->fn, in[0], in[1], n->attr.dims, n->attr.ndims, &out, 0, &g, base, at))
+        bug("select: a product at line %u cannot be addressed", n->loc.line);
     }
   }
   TypeId type = type_intern(m, out);
@@ -122,17 +120,13 @@ static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
   Fn *s = fn_create(m, intern_printf(m->in, "%s:select", f->name));
   ValId *now = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node_now = NEW_N(m->arena, NodeId, f->node.n);
-  for (uint32_t i = 0; i < f->arg.n; i++) now[f->arg.at[i]] = ir_arg(s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(s, f, now);
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
-    ValId few[MAX_DIMS], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t k = 0; k < n->nin; k++) in[k] = now[node_in(f, n)[k]];
+    const ValId *in = ir_operands(f, n, now);
     Build b = build_like(s, f, i);
     b.fwd = n->fwd ? node_now[n->fwd] : 0;
-    if (!rewrite(&b, f, i, in, now, now + n->out)) {
-      ValId v = ir_copy(&b, f, i, in);
-      for (uint32_t k = 0; k < n->nout; k++) now[n->out + k] = v + k;
-    }
+    if (!rewrite(&b, f, i, in, now, now + n->out)) ir_results(n, ir_copy(&b, f, i, in), now);
     node_now[i] = s->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s, now[f->ret.at[i]], f->ret_name.at[i]);

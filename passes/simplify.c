@@ -2,10 +2,10 @@
 //
 // Every rewrite keeps every result bit for bit, in any format: nothing is reassociated, x + 0 stays (it turns -0 into
 // +0), constants are folded only through operations that IEEE rounds correctly (in double, then once to the format:
-// exact for f32 and narrower), and never in `float`, whose format is not known before precision. Equal nodes become one:
-// same op, operands (in either order where the op commutes exactly), attributes and types; reads of one variable too,
-// since reads see the value at entry; random never, nor a composite whose body draws. Roots are writes, accumulates and
-// returned values. detach goes where nothing will be differentiated any more.
+// exact for f32 and narrower), and never in `float`, whose format is not known before precision. Equal nodes become
+// one: same op, operands (in either order where the op commutes exactly), attributes and types; reads of one variable
+// too, since reads see the value at entry; random never, nor a composite whose body draws. Roots are writes,
+// accumulates and returned values. detach goes where nothing will be differentiated any more.
 //
 // One walk builds the new nodes, looking at each one's operands as they are after the walk so far; a second copies what
 // is live. Both are linear in nodes.
@@ -39,12 +39,8 @@ static bool is_num(const Fn *f, ValId v, double x) {    // that constant; the si
   double y;
   return is_const(f, v, &y) && y == x && signbit(y) == signbit(x);
 }
-static bool same_dims(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) { return na == nb && !memcmp(a, b, na * sizeof *a); }
-
-static bool plain(const Type *t) {
-  for (int i = 0; i < t->ndim; i++)
-    if (t->split[i]) return false;
-  return !t->pending;
+static bool same_dims(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) {
+  return na == nb && !memcmp(a, b, na * sizeof *a);
 }
 
 // ---- constants ----------------------------------------------------------------------------------------------------
@@ -136,14 +132,19 @@ static ValId identity(Simplify *s, const Node *n, const ValId *in, TypeId type) 
   case OP_detach: if (!s->detaches) same = in[0]; break;
   case OP_cast:
     same = in[0];                                       // taken when the types are equal
-    if ((d = def(f, in[0], OP_cast)) && f->val.at[node_in(f, d)[0]].type == type && widens(s->m->type.at[type].dtype, val_type(f, in[0])->dtype))
+    if ((d = def(f, in[0], OP_cast)) && f->val.at[node_in(f, d)[0]].type == type &&
+        widens(s->m->type.at[type].dtype, val_type(f, in[0])->dtype))
       same = node_in(f, d)[0];
     break;
   case OP_merge:
-    if ((d = def(f, in[0], OP_split)) && same_dims(d->attr.to, d->attr.nto, n->attr.dims, n->attr.ndims) && d->attr.dims[0] == n->attr.to[0]) same = node_in(f, d)[0];
+    if ((d = def(f, in[0], OP_split)) && same_dims(d->attr.to, d->attr.nto, n->attr.dims, n->attr.ndims) &&
+        d->attr.dims[0] == n->attr.to[0])
+      same = node_in(f, d)[0];
     break;
   case OP_split:
-    if ((d = def(f, in[0], OP_merge)) && same_dims(d->attr.dims, d->attr.ndims, n->attr.to, n->attr.nto) && d->attr.to[0] == n->attr.dims[0]) same = node_in(f, d)[0];
+    if ((d = def(f, in[0], OP_merge)) && same_dims(d->attr.dims, d->attr.ndims, n->attr.to, n->attr.nto) &&
+        d->attr.to[0] == n->attr.dims[0])
+      same = node_in(f, d)[0];
     break;
   case OP_stack:                                        // of all parts of one unstack, in order
     if ((d = def(f, in[0], OP_unstack)) && d->attr.dims[0] == n->attr.dims[0] && d->nout == n->nin) {
@@ -174,7 +175,8 @@ static bool join_renames(const Fn *f, Attr *at, ValId *x) {
   return both.ndims != 0;
 }
 
-// A cast of a widened value is a cast of the value. To integers only when the value fits: how a machine cuts is its own.
+// A cast of a widened value is a cast of the value. To integers only when the value fits: how a
+// machine cuts is its own.
 static void shorten_casts(const Fn *f, DType to, ValId *in) {
   const Node *d = def(f, in[0], OP_cast);
   if (!d || to == DT_float) return;
@@ -186,17 +188,19 @@ static void shorten_casts(const Fn *f, DType to, ValId *in) {
 // An operand of an elementwise op that is an expand need not be one when another operand has all dims of the result.
 static void drop_expands(const Simplify *s, const Node *n, ValId *in, const Type *result) {
   const Fn *f = s->to;
-  if (!plain(result)) return;
+  if (!type_is_whole(result)) return;
   for (uint32_t i = 0; i < n->nin; i++) {
     const Node *d = def(f, in[i], OP_expand);
     bool carried = false;
     for (uint32_t k = 0; k < n->nin && d; k++) carried |= k != i && val_type(f, in[k])->ndim == result->ndim;
-    if (carried && plain(val_type(f, node_in(f, d)[0]))) in[i] = node_in(f, d)[0];
+    if (carried && type_is_whole(val_type(f, node_in(f, d)[0]))) in[i] = node_in(f, d)[0];
   }
 }
 
 // ---- common subexpressions ----------------------------------------------------------------------------------------
-static bool commutes(Op op) { return op == OP_add || op == OP_mul || op == OP_and || op == OP_or || op == OP_eq || op == OP_ne; }
+static bool commutes(Op op) {
+  return op == OP_add || op == OP_mul || op == OP_and || op == OP_or || op == OP_eq || op == OP_ne;
+}
 
 static bool mergeable(const Simplify *s, const Node *n) {
   if (!n->nout || op_has(n->op, OPF_RANDOM) || (op_has(n->op, OPF_STATE) && n->op != OP_read)) return false;
@@ -208,7 +212,8 @@ static uint64_t node_hash(const Node *n, const ValId *in, const TypeId *types) {
   uint64_t num;
   memcpy(&num, &a->num, sizeof num);
   uint64_t h = hash_mix(n->op + 256u * n->nin + ((uint64_t)n->nout << 24) + ((uint64_t)n->body << 40), num);
-  h = hash_mix(h, hash_mix((uint64_t)a->at, a->var + ((uint64_t)a->ndims << 32) + ((uint64_t)a->nto << 40) + ((uint64_t)a->nargs << 48) + ((uint64_t)a->axes << 56)));
+  h = hash_mix(h, hash_mix((uint64_t)a->at, a->var + ((uint64_t)a->ndims << 32) + ((uint64_t)a->nto << 40) +
+                                                ((uint64_t)a->nargs << 48) + ((uint64_t)a->axes << 56)));
   h = hash_mix(h, key_of(a->path));
   if (a->ndims) h = hash_bytes(a->dims, a->ndims * sizeof *a->dims, h);
   if (a->nto) h = hash_bytes(a->to, a->nto * sizeof *a->to, h);
@@ -224,10 +229,13 @@ static uint64_t node_hash(const Node *n, const ValId *in, const TypeId *types) {
 static bool node_equal(const Fn *f, const Node *a, const ValId *ain, const TypeId *types, const Node *b) {
   const Attr *x = &a->attr, *y = &b->attr;
   if (a->op != b->op || a->nin != b->nin || a->nout != b->nout || a->body != b->body) return false;
-  if (memcmp(&x->num, &y->num, sizeof x->num) || x->at != y->at || x->var != y->var || x->path != y->path || x->nargs != y->nargs || x->axes != y->axes) return false;
+  if (memcmp(&x->num, &y->num, sizeof x->num) || x->at != y->at || x->var != y->var || x->path != y->path ||
+      x->nargs != y->nargs || x->axes != y->axes)
+    return false;
   if (!same_dims(x->dims, x->ndims, y->dims, y->ndims) || !same_dims(x->to, x->nto, y->to, y->nto)) return false;
   for (uint32_t i = 0; i < x->nargs; i++)
-    if (x->args[i].name != y->args[i].name || memcmp(&x->args[i].num, &y->args[i].num, sizeof x->args[i].num)) return false;
+    if (x->args[i].name != y->args[i].name || memcmp(&x->args[i].num, &y->args[i].num, sizeof x->args[i].num))
+      return false;
   const ValId *bin = node_in(f, b);
   bool crossed = a->nin == 2 && commutes(a->op) && ain[0] == bin[1] && ain[1] == bin[0];
   if (!crossed && a->nin && memcmp(ain, bin, a->nin * sizeof *ain)) return false;
@@ -251,7 +259,8 @@ static ValId simplify_node(Simplify *s, NodeId id, Node n, ValId *in) {
     double x[3] = {0}, r = 0;
     DType from;
     if (op_has(n.op, OPF_EW) && type_has_rule(n.op) && !t.ndim && constants(s, &n, in, &from, x)) {
-      bool cast = n.op == OP_cast && (held(t.dtype, x[0]) || (dtype_is_float(t.dtype) && t.dtype != DT_float && !isnan(x[0])));
+      bool cast = n.op == OP_cast &&
+                  (held(t.dtype, x[0]) || (dtype_is_float(t.dtype) && t.dtype != DT_float && !isnan(x[0])));
       if (cast) r = dtype_round(t.dtype, x[0]);
       if (cast || (t.dtype != DT_float && fold(n.op, x, from, t.dtype, &r))) {
         s->b.why = intern(m->in, "simplify: constant");
@@ -291,10 +300,6 @@ static void reserve(Module *m, Fn *to, const Fn *from) { // room for what will c
   vec_push(m->arena, &to->val, (Value){.type = 0});
 }
 
-static void copy_args(Fn *to, const Fn *from, ValId *map) {
-  for (uint32_t i = 0; i < from->arg.n; i++) map[from->arg.at[i]] = ir_arg(to, from->val.at[from->arg.at[i]].type, from->val.at[from->arg.at[i]].name);
-}
-
 static bool *live_nodes(Module *m, const Fn *f) {
   bool *live = NEW_N(m->arena, bool, f->node.n);
   for (uint32_t i = 0; i < f->ret.n; i++) live[f->val.at[f->ret.at[i]].def] = true;
@@ -313,19 +318,17 @@ static Fn *walk(Simplify *s, const Fn *f, bool rewrite) {
   s->to->module = m, s->to->name = f->name;
   reserve(m, s->to, f);
   s->map = NEW_N(m->arena, ValId, f->val.n), s->node = NEW_N(m->arena, NodeId, f->node.n);
-  copy_args(s->to, f, s->map);
+  ir_args(s->to, f, s->map);
   if (rewrite) map_init(&s->seen, m->arena);
   const bool *live = live_nodes(m, f);
-  ValId few[16];
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (!live[id]) continue;
-    ValId *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
-    for (uint32_t i = 0; i < n->nin; i++) in[i] = s->map[node_in(f, n)[i]];
+    ValId *in = ir_operands(f, n, s->map);
     Build b = {.fn = s->to, .fwd = s->node[n->fwd]};
     ValId v = rewrite ? simplify_node(s, id, *n, in) : ir_copy(&b, f, id, in);
     if (n->nout) name_results(s->to, v, f, n);
-    for (uint32_t i = 0; i < n->nout; i++) s->map[n->out + i] = v + i;
+    ir_results(n, v, s->map);
     s->node[id] = n->nout ? s->to->val.at[v].def : s->to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s->to, s->map[f->ret.at[i]], f->ret_name.at[i]);
@@ -379,7 +382,8 @@ static void drop_unused_bodies(Module *m) {
   }
   m->fn.n = n;
   for (FnId i = 1; i < n; i++)
-    for (NodeId id = 1; id < m->fn.at[i]->node.n; id++) m->fn.at[i]->node.at[id].body = now[m->fn.at[i]->node.at[id].body];
+    for (NodeId id = 1; id < m->fn.at[i]->node.n; id++)
+      m->fn.at[i]->node.at[id].body = now[m->fn.at[i]->node.at[id].body];
 }
 
 bool pass_simplify(Module *m) {

@@ -13,7 +13,8 @@
 
 // ---- arena ------------------------------------------------------------------------------------------------------
 typedef struct Chunk Chunk;
-struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[]; }; // mapped: its bytes when it is no malloc's
+// mapped: its bytes when it is no malloc's
+struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[]; };
 struct Arena { Chunk *chunk; };
 
 static _Noreturn void out_of_memory(size_t bytes) {
@@ -27,7 +28,8 @@ Arena *arena_create(void) {
   return a;
 }
 
-// Large chunks are whole huge pages, by advice: a compilation touches each byte once, and page faults would be half its time.
+// Large chunks are whole huge pages, by advice: a compilation touches each byte once, and page
+// faults would be half its time.
 enum { HUGE = 1 << 21 };
 
 static Chunk *chunk_create(size_t size) {
@@ -118,6 +120,8 @@ void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item) {
 // ---- hashing ----------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) { return XXH3_64bits_withSeed(p, n, seed); }
 
+uint32_t path_hash(const char *path) { return (uint32_t)hash_bytes(path, strlen(path), 0); }
+
 uint64_t hash_mix(uint64_t a, uint64_t b) {                       // splitmix64 of the two, order matters
   uint64_t x = a * 0x9e3779b97f4a7c15u + b + 0x7f4a7c15u;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -168,7 +172,8 @@ Intern *intern_create(Arena *a) {
 
 static uint32_t intern_slot(const Intern *in, const char *s, size_t n, uint64_t h) {
   uint32_t i = (uint32_t)h & (in->room - 1);
-  while (in->slot[i] && !(in->hash[i] == h && !strncmp(in->slot[i], s, n) && !in->slot[i][n])) i = (i + 1) & (in->room - 1);
+  while (in->slot[i] && !(in->hash[i] == h && !strncmp(in->slot[i], s, n) && !in->slot[i][n]))
+    i = (i + 1) & (in->room - 1);
   return i;
 }
 
@@ -207,7 +212,7 @@ Str intern_printf(Intern *in, const char *fmt, ...) {
 }
 
 // ---- text -------------------------------------------------------------------------------------------------------
-void text_init(Text *t, Arena *a) { *t = (Text){.arena = a}; }
+void text_init(Text *t, Arena *a) { *t = (Text){.arena = a, .s = (char *)(uintptr_t)""}; }  // room 0: never written to
 
 static void text_room(Text *t, size_t more) {
   if (t->n + more + 1 <= t->room) return;
@@ -239,6 +244,21 @@ void text_printf(Text *t, const char *fmt, ...) {
   }
 }
 
+size_t utf8_length(const unsigned char *s, size_t n) {
+  size_t k = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+  if (k > n) return 0;
+  for (size_t i = 1; i < k; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90)) return 0;      // overlong
+  if ((*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f)) return 0;      // surrogates; past U+10FFFF
+  return k;
+}
+
+bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
 // ---- nearest word -----------------------------------------------------------------------------------------------
 // Edit distance (a swap of neighbours counts one), at most a third of the word's length.
 static size_t distance(const char *a, const char *b, size_t limit) {
@@ -266,7 +286,8 @@ Str nearest(const char *word, const Str *words, size_t n) {
   Str found = 0;
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(word, words[i], best);
-    bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];   // of two, the one that begins alike
+    // of two, the one that begins alike
+    bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];
     if (d < best || closer) best = d, found = words[i];
   }
   return found;
@@ -358,9 +379,11 @@ Status file_write(const char *path, const void *data, size_t n) {
   struct stat st;
   bool device = !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);    // never replaced
   int fd = open(device ? path : part, O_WRONLY | (device ? O_NONBLOCK : O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
-  if (device && fd >= 0) fcntl(fd, F_SETFL, 0);            // a pipe that nobody reads is an error; one that is read slowly is waited for
+  // a pipe that nobody reads is an error; one that is read slowly is waited for
+  if (device && fd >= 0) fcntl(fd, F_SETFL, 0);
   if (fd < 0) {
-    s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
+    s = fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path,
+             strerror(errno));
     goto out;
   }
   for (size_t at = 0; at < n && !s;) {

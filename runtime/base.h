@@ -33,6 +33,8 @@ void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item);
 // ---- hashing --------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);      // XXH3
 uint64_t hash_mix(uint64_t a, uint64_t b);                        // order matters
+// of a parameter or a random op: its draws depend on it
+uint32_t path_hash(const char *path);
 
 // u64 -> u64
 typedef struct { Arena *arena; uint64_t *key, *val; uint8_t *used; uint32_t n, room; } Map;
@@ -49,12 +51,20 @@ Str     intern(Intern *in, const char *s);
 Str     intern_n(Intern *in, const char *s, size_t n);
 Str     intern_printf(Intern *in, const char *fmt, ...) PRINTF(2, 3);
 
-// ---- text: a string that grows in an arena; s is always terminated once anything was written -------------------
+// ---- text: a string that grows in an arena; s is always terminated ------------------------------------------------
 typedef struct { Arena *arena; char *s; size_t n, room; } Text;
 void text_init(Text *t, Arena *a);
 void text_add(Text *t, const char *s, size_t n);
 void text_puts(Text *t, const char *s);
 void text_printf(Text *t, const char *fmt, ...) PRINTF(2, 3);
+
+// ---- characters -------------------------------------------------------------------------------------------------
+static inline int hex_digit(char c) {                             // as plans and the IR's text have them; -1: none
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+bool ends_with(const char *s, const char *end);
+// The bytes of the UTF-8 character at s, of which n follow or a 0 ends them; 0 when it is none.
+size_t utf8_length(const unsigned char *s, size_t n);
 
 // ---- nearest word, for "did you mean": 0 when nothing is near ---------------------------------------------------
 Str nearest(const char *word, const Str *words, size_t n);
@@ -91,7 +101,8 @@ _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise o
 
 // ---- files ------------------------------------------------------------------------------------------------------
 Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *n); // whole; one byte 0 is appended
-// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the folder; a device or a pipe is written to
+// path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the
+// folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
 double now_seconds(void);                                         // CLOCK_MONOTONIC
 #endif

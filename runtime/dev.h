@@ -16,10 +16,12 @@ typedef struct {
 } DevOptions;
 
 enum { DEV_SETS = 8 };
-typedef struct { uint32_t slot; uint64_t bits; } DevSet;          // a scalar that the host writes: 1 + index of its slot
+// a scalar that the host writes: 1 + index of its slot
+typedef struct { uint32_t slot; uint64_t bits; } DevSet;
 typedef struct {
   uint32_t fn;
-  bool first;                                // instructions of WHEN_first run, those of WHEN_later do not; else the other way
+  // instructions of WHEN_first run, those of WHEN_later do not; else the other way
+  bool first;
   int64_t microbatch;                        // handed to the feed
   uint32_t nset; DevSet set[DEV_SETS];       // written before the cell's first instruction on the compute stream
 } DevCell;
@@ -29,16 +31,17 @@ typedef Status DevFeed(void *with, uint32_t input, int64_t microbatch, void *to)
 
 Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **d);  // memory (zeroed), kernels, libraries, threads
 void   dev_close(Dev *d);                                         // 0 is allowed
-Status dev_touch(Dev *d);                                         // gets all memory from the system now, on all threads: before training
-Str    dev_name(const Dev *d);                                    // for the start block: "2 threads, OpenBLAS 0.3.21 Zen"
+Status dev_touch(Dev *d);                                         // all memory is got from the system, on all threads
+Str    dev_name(const Dev *d);                                    // "2 threads, OpenBLAS 0.3.21 Zen"
 void   dev_feed(Dev *d, DevFeed *feed, void *with);               // from the next cell on
 void   dev_cell(Dev *d, const DevCell *c);                        // waits while the queue is full
-Status dev_sync(Dev *d);                                          // all queued cells are done; the first failure of the feed
+// all queued cells are done; the first failure of the feed
+Status dev_sync(Dev *d);
 void  *dev_at(Dev *d, PlanArg at);                                // host address of a byte of a buffer
 void  *dev_slot(Dev *d, uint32_t slot);                           // of a scalar's 8 bytes; slot: 1 + index
 Work  *dev_work(Dev *d);                                          // its workers, for the host while all is still
 
-// ---- measurements -----------------------------------------------------------------------------------------------------
+// ---- measurements ------------------------------------------------------------------------------------------------
 typedef struct { int64_t runs; double seconds; } DevTime;
 DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins);        // since dev_open or dev_time_reset
 void    dev_time_reset(Dev *d);

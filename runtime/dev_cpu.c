@@ -1,10 +1,10 @@
-// dev_cpu.c -- the CPU as a device: a block of memory per kind, a thread per stream, the workers under the compute stream.
+// dev_cpu.c -- the CPU as a device: a block of memory per kind, a thread per stream, the workers under the compute
+// stream.
 #include "runtime/dev.h"
 #include "runtime/gemm.h"
 #include "runtime/jit.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ struct Dev {
   Stream stream[STREAM_COUNT];
 };
 
-// ---- instructions -----------------------------------------------------------------------------------------------------
+// ---- instructions ------------------------------------------------------------------------------------------------
 typedef struct { KernelFn *fn; void *const *buf; const void *scalars; } KernelRun;
 static void kernel_task(void *with, int64_t lo, int64_t hi, int worker) {
   const KernelRun *r = with;
@@ -92,7 +92,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
   }
 }
 
-// ---- streams ------------------------------------------------------------------------------------------------------------
+// ---- streams -----------------------------------------------------------------------------------------------------
 static void event_wait(Dev *d, uint32_t e) {
   pthread_mutex_lock(&d->lock);
   while (!d->event[e]) pthread_cond_wait(&d->moved, &d->lock);
@@ -188,14 +188,14 @@ Status dev_sync(Dev *d) {
   return s;
 }
 
-// ---- opening ------------------------------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------------------------
 // The kernel promises more than it has and ends the process later: said before anything is touched.
 static Status check_memory(const Plan *p) {
   double need = 0, have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < MEM_COUNT; i++) need += (double)p->memory[i];
   if (need <= have) return 0;
-  return fail(EXIT_UNAVAILABLE, "the plan needs %.1f GiB, this machine has %.1f GiB: a smaller model, micro_batch or context, or bf16",
-              need / 0x1p30, have / 0x1p30);
+  return fail(EXIT_UNAVAILABLE, "the plan needs %.1f GiB, this machine has %.1f GiB: a smaller model, micro_batch or "
+              "context, or bf16", need / 0x1p30, have / 0x1p30);
 }
 
 static Status open_memory(Dev *d, Arena *a) {
@@ -296,19 +296,15 @@ static Status open_kernels(Dev *d, Arena *a) {
 
 static Status open_streams(Dev *d, Arena *a) {
   TRY(work_create(a, d->options.threads, &d->work));
-  sigset_t all, was;                                       // signals are the main thread's
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &was);
-  int e = 0;
-  for (int i = 0; i < STREAM_COUNT && !e; i++) {
+  for (int i = 0; i < STREAM_COUNT; i++) {
     Stream *s = &d->stream[i];
     s->dev = d, s->stream = (PlanStream)i;
     s->span = d->options.spans ? NEW_N(a, DevSpan, d->options.spans) : 0;
-    e = pthread_create(&s->thread, 0, stream_main, s);
-    s->started = !e;
+    int e = thread_start(&s->thread, stream_main, s);
+    if (e) return fail(EXIT_UNAVAILABLE, "cannot start a thread: %s", strerror(e));
+    s->started = true;
   }
-  pthread_sigmask(SIG_SETMASK, &was, 0);
-  return e ? fail(EXIT_UNAVAILABLE, "cannot start a thread: %s", strerror(e)) : 0;
+  return 0;
 }
 
 Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
@@ -348,7 +344,7 @@ void *dev_at(Dev *d, PlanArg at) {
   return d->block[b->mem] + b->at + at.at;
 }
 
-// ---- measurements -----------------------------------------------------------------------------------------------------
+// ---- measurements ------------------------------------------------------------------------------------------------
 DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins) { return d->time ? d->time[fn][ins] : (DevTime){0, 0}; }
 
 void dev_time_reset(Dev *d) {

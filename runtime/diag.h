@@ -10,6 +10,7 @@
 
 // 1-based; columns count characters (UTF-8), the end is included. file: index into Diag.source; line 0: no place.
 typedef struct { uint16_t file; uint16_t end_col; uint32_t line, end_line; uint32_t col; } Span;
+static inline Span span_join(Span a, Span b) { return (Span){a.file, b.end_col, a.line, b.end_line, a.col}; }
 
 typedef struct {
   Str path;                                  // as the user wrote it, or a name such as "prelude"

@@ -6,7 +6,7 @@
 
 enum { SKIPS_IN_A_ROW = 10 };
 
-// ---- scalars ----------------------------------------------------------------------------------------------------------
+// ---- scalars -----------------------------------------------------------------------------------------------------
 static void set_int(DevCell *c, uint32_t slot, int64_t v) {
   if (!slot) return;
   memcpy(&c->set[c->nset].bits, &v, 8), c->set[c->nset++].slot = slot;
@@ -33,7 +33,7 @@ static void read_outputs(const Exec *x, StepResult *r) {
   for (uint32_t i = 0; i < x->nout; i++) r->out[i] = read_slot(x, x->plan->output.at[x->out[i]].slot, 0);
 }
 
-// ---- opening ------------------------------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------------------------
 static Status open_schedule(Exec *x) {
   const Plan *p = x->plan;
   ScheduleArg arg[16];
@@ -59,7 +59,7 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
   x->slot.seed = plan_find_slot(p, "$seed");
   for (uint32_t i = 0; i < p->slot.n; i++) {               // which random numbers an op draws: by the hash of its path
     if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
-    int64_t hash = init_hash(p->slot.at[i].name + 8);
+    int64_t hash = path_hash(p->slot.at[i].name + 8);
     memcpy(dev_slot(d, i + 1), &hash, sizeof hash);
   }
   for (uint32_t i = 0; i < p->output.n; i++) {
@@ -90,7 +90,7 @@ Status exec_refresh(Exec *x) {
   return dev_sync(x->dev);
 }
 
-// ---- a step -------------------------------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------------------------
 Status exec_backward(Exec *x, StepResult *r) {
   const Plan *p = x->plan;
   double begin = now_seconds();

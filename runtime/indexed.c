@@ -108,7 +108,7 @@ Status indexed_documents(const Indexed *x, int64_t from, int64_t n, int64_t *ent
   return file_pread(x->idx_fd, x->idx, HEAD + 12 * x->n + 8 * from, entries, (size_t)n * 8);
 }
 
-Status indexed_offset(const Indexed *x, int64_t sequence, int64_t *byte) {
+static Status indexed_offset(const Indexed *x, int64_t sequence, int64_t *byte) {
   TRY(file_pread(x->idx_fd, x->idx, HEAD + 4 * x->n + 8 * sequence, byte, 8));
   int64_t end;
   if (*byte < 0 || !add_ok(*byte, x->length[sequence] * (int64_t)dtype_bytes(x->dtype), &end) || end > x->bin_bytes)

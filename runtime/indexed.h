@@ -23,8 +23,6 @@ Status indexed_open(Arena *a, const char *prefix, Indexed *x);
 void   indexed_close(Indexed *x);
 // Tokens [from, from + n) of a sequence. From any thread.
 Status indexed_read(const Indexed *x, int64_t sequence, int64_t from, int64_t n, int32_t *tokens);
-// Where a token lies: byte in .bin (for messages).
-Status indexed_offset(const Indexed *x, int64_t sequence, int64_t *byte);
 // Entries [from, from + n) of the document table.
 Status indexed_documents(const Indexed *x, int64_t from, int64_t n, int64_t *entries);
 

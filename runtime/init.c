@@ -15,7 +15,6 @@ struct Fill {
   int64_t row;                               // stored entries of the last dim
 };
 
-uint32_t init_hash(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
 
 // n values, numbered from `first`. The same bits on every CPU: the arithmetic is spelled out, only its width differs.
 MT_FN void draw(const Fill *f, uint64_t first, int64_t n, float *to) {
@@ -87,7 +86,7 @@ void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, i
             (float)a,
             (float)b,
             (uint64_t)seed,
-            init_hash(s->name),
+            path_hash(s->name),
             storage,
             s->ndim ? s->dim[s->ndim - 1].size : 1};
   int64_t total = storage_count(s);

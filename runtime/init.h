@@ -1,4 +1,5 @@
-// init.h -- initial values, drawn by place: they depend on the seed, the parameter's path and the entry, on nothing else.
+// init.h -- initial values, drawn by place: they depend on the seed, the parameter's path and
+// the entry, on nothing else.
 #ifndef MT_INIT_H
 #define MT_INIT_H
 #include "runtime/plan.h"
@@ -8,5 +9,4 @@
 // name with its holes, number of the entry in row-major order over the extents), then converted.
 // normal: mean 0, deviation a. uniform: a to b.
 void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage);
-uint32_t init_hash(const char *name);        // of a path
 #endif

@@ -4,21 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-// Length of the UTF-8 character at s, 0 when there is none (overlong forms, surrogates and values past 10ffff too).
-static size_t utf8_length(const unsigned char *s) {
-  if (s[0] < 0x80) return 1;
-  size_t n = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
-  for (size_t i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;                          // also at the end of the text
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return n;
-}
-
 void text_json(Text *t, const char *s) {
   text_add(t, "\"", 1);
   for (const unsigned char *p = (const unsigned char *)s; *p;) {
-    size_t n = utf8_length(p);
+    size_t n = utf8_length(p, SIZE_MAX);
     if (!n) text_puts(t, "\\ufffd"), n = 1;
     else if (*p == '"' || *p == '\\') text_printf(t, "\\%c", *p);
     else if (*p == '\n') text_puts(t, "\\n");

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// ---- the command line -------------------------------------------------------------------------------------------------
+// ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *sample, *device;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
@@ -24,26 +24,35 @@ typedef struct {
 
 static const Option rows[] = {
   OPTION(Settings, ranks,       'n', 0,             "N",      "ranks; the plan's when not given"),
-  OPTION(Settings, threads,      0,  "threads",     "T",      "threads that compute; the CPUs of this process when not given"),
+  OPTION(Settings, threads,      0,  "threads",     "T",
+         "threads that compute; the CPUs of this process when not given"),
   OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
   OPTION(Settings, data,         0,  "data",        "PREFIX", "token files: PREFIX, or \"0.3 A 0.7 B\""),
-  OPTION(Settings, batches,      0,  "batches",     "FILE",   "inputs by name from a safetensors file, [steps, microbatches, batch, …]"),
-  OPTION(Settings, split,        0,  "split",       "T,V,E",  "shares of the data to train on, hold out, leave; 990,10,0 with --eval-every, else all"),
-  OPTION(Settings, init,         0,  "init",        "PATH",   "parameters from a safetensors file or a folder; drawn from the seed when not given"),
+  OPTION(Settings, batches,      0,  "batches",     "FILE",
+         "inputs by name from a safetensors file, [steps, microbatches, batch, …]"),
+  OPTION(Settings, split,        0,  "split",       "T,V,E",
+         "shares of the data to train on, hold out, leave; 990,10,0 with --eval-every, else all"),
+  OPTION(Settings, init,         0,  "init",        "PATH",
+         "parameters from a safetensors file or a folder; drawn from the seed when not given"),
   OPTION(Settings, steps,        0,  "steps",       "N",      "steps in all; the plan's when not given"),
   OPTION(Settings, eval_every,   0,  "eval-every",  "K",      "the held-out loss after every K steps and at the end"),
-  OPTION(Settings, eval_samples, 0,  "eval-samples", "N",     "held-out samples to use; all of them, at most those of 100 steps, when not given"),
-  OPTION(Settings, save,         0,  "save",        "DIR",    "checkpoints: at the end, when stopped, and as --save-every says"),
+  OPTION(Settings, eval_samples, 0,  "eval-samples", "N",
+         "held-out samples to use; all of them, at most those of 100 steps, when not given"),
+  OPTION(Settings, save,         0,  "save",        "DIR",
+         "checkpoints: at the end, when stopped, and as --save-every says"),
   OPTION(Settings, save_every,   0,  "save-every",  "K",      "a checkpoint after every K steps"),
   OPTION(Settings, keep,         0,  "keep",        "N",      "how many checkpoints stay; all when not given"),
-  OPTION(Settings, resume,       0,  "resume",      "auto",   "go on from the newest whole checkpoint in --save DIR, if there is one; or from the given one"),
+  OPTION(Settings, resume,       0,  "resume",      "auto",
+         "go on from the newest whole checkpoint in --save DIR, if there is one; or from the given one"),
   OPTION(Settings, grads,        0,  "grads",       "FILE",   "the gradients of the run's first step, before clipping"),
   OPTION(Settings, final,        0,  "final",       "FILE",   "the parameters after the last step"),
   OPTION(Settings, log_json,     0,  "log-json",    "FILE",   "one JSON object for each step; - is standard output"),
   OPTION(Settings, log_every,    0,  "log-every",   "K",      "steps from one printed line to the next"),
-  OPTION(Settings, trace,        0,  "trace",       "FILE",   "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
+  OPTION(Settings, trace,        0,  "trace",       "FILE",
+         "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
   OPTION(Settings, profile,      0,  "profile",     0,        "time by kernel, with model line, GFLOP/s and GB/s"),
-  OPTION(Settings, sample,       0,  "sample",      "TEXT",   "print TEXT and what the model makes of it, byte by byte"),
+  OPTION(Settings, sample,       0,  "sample",      "TEXT",
+         "print TEXT and what the model makes of it, byte by byte"),
   OPTION(Settings, tokens,       0,  "tokens",      "N",      "bytes to generate"),
   OPTION(Settings, temperature,  0,  "temperature", "X",      "of the choice; 0 takes the likeliest"),
   OPTION(Settings, seed,         0,  "seed",        "S",      "of the choice"),
@@ -57,9 +66,16 @@ static const Command command = {
 
 
 static Status check_settings(const Settings *s) {
-  const struct { const char *name; int64_t value, least; } counts[] = {
-    {"-n", s->ranks, 0}, {"--threads", s->threads, 0}, {"--steps", s->steps, -1}, {"--eval-every", s->eval_every, 0}, {"--keep", s->keep, 0},
-    {"--eval-samples", s->eval_samples, 0}, {"--save-every", s->save_every, 0}, {"--tokens", s->tokens, 0}, {"--log-every", s->log_every, 1}};
+  const struct { const char *name; int64_t value, least;
+  } counts[] = {{"-n", s->ranks, 0},
+                {"--threads", s->threads, 0},
+                {"--steps", s->steps, -1},
+                {"--eval-every", s->eval_every, 0},
+                {"--keep", s->keep, 0},
+                {"--eval-samples", s->eval_samples, 0},
+                {"--save-every", s->save_every, 0},
+                {"--tokens", s->tokens, 0},
+                {"--log-every", s->log_every, 1}};
   for (size_t i = 0; i < COUNT(counts); i++)
     if (counts[i].value < counts[i].least)
       return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
@@ -93,7 +109,7 @@ static Status check_targets(const Settings *s) {
 static Status check_ranks(const Plan *p, const Settings *s) {
   int64_t ranks = 1;
   Text mesh;
-  text_init(&mesh, p->arena), text_puts(&mesh, "");
+  text_init(&mesh, p->arena);
   for (uint32_t i = 0; i < p->axis.n; i++) {
     ranks *= p->axis.at[i].size;
     if (p->axis.at[i].size > 1)
@@ -113,7 +129,7 @@ static int cpus(void) {
   return sched_getaffinity(0, sizeof set, &set) ? 1 : MAX(CPU_COUNT(&set), 1);
 }
 
-// ---- signals ------------------------------------------------------------------------------------------------------------
+// ---- signals -----------------------------------------------------------------------------------------------------
 // A handler may only set a flag; this is the one place that has no argument to reach it by.
 static volatile sig_atomic_t stop_asked, save_asked;
 
@@ -132,7 +148,7 @@ static void catch_signals(void) {
   signal(SIGXFSZ, SIG_IGN);                                // a file that may not grow is an error of the write
 }
 
-// ---- a run --------------------------------------------------------------------------------------------------------------
+// ---- a run -------------------------------------------------------------------------------------------------------
 typedef struct {
   Arena *arena;
   Settings set;
@@ -165,7 +181,8 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
     if (strcmp(rule, s->data_rule))
       return fail(EXIT_INPUT,
                   "%s was made with other data:\n  then %s\n  now  %s\n"
-                  "  the wanted samples (steps, global_batch) and the split (--split, --eval-every) are part of the order:\n"
+                  "  the wanted samples (steps, global_batch) and the split (--split, --eval-every) are part of "
+                  "the order:\n"
                   "  keep them as they were, or begin anew from its parameters with --init %s",
                   c->path, s->data_rule, rule, c->path);
     if (s->samples != s->step * r->plan->global_batch)
@@ -252,7 +269,7 @@ static Status step(Run *r) {
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   if (r->set.save && (due || save_asked)) TRY(save(r));
   save_asked = 0;
-  if (first && r->set.profile && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0; // it touched memory for the first time
+  if (first && r->set.profile && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0; // it had to warm up
   return 0;
 }
 
@@ -278,10 +295,13 @@ static Status measurements(Run *r) {
 static void start_block(Run *r) {
   Arena *a = r->arena;
   const Settings *s = &r->set;
+  const char *from = r->exec.step ? arena_printf(a, "checkpoint, step %lld", (long long)r->exec.step)
+                     : s->init    ? s->init
+                                  : arena_printf(a, "seed %lld", (long long)r->plan->seed);
   About about[] = {
     {"device", dev_name(r->dev)},
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
-    {"parameters from", r->exec.step ? arena_printf(a, "checkpoint, step %lld", (long long)r->exec.step) : s->init ? s->init : arena_printf(a, "seed %lld", (long long)r->plan->seed)},
+    {"parameters from", from},
     {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
     {"checkpoints", s->save}, {"log", s->log_json},
   };

@@ -14,14 +14,14 @@ static const Str mem_name[] = {
 #undef X
 };
 
-Str bytes_text(Arena *a, double bytes) {
+static Str bytes_text(Arena *a, double bytes) {
   static const Str unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t u = 0;
   while (bytes >= 1024 && u + 1 < COUNT(unit)) bytes /= 1024, u++;
   return arena_printf(a, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
 }
 
-Str count_text(Arena *a, int64_t n) {
+static Str count_text(Arena *a, int64_t n) {
   char s[32], t[48];
   int k = snprintf(s, sizeof s, "%lld", (long long)n), out = 0;
   for (int i = 0; i < k; i++) {
@@ -38,7 +38,7 @@ static Str flops_text(Arena *a, double f) {
   return arena_printf(a, "%.4g%s%s", f, unit[u], u ? "FLOP" : " FLOP");
 }
 
-// ---- the start block --------------------------------------------------------------------------------------------------
+// ---- the start block ---------------------------------------------------------------------------------------------
 static double tokens_of(const Plan *p) { // of a step: entries of the first input of two dims, else samples
   for (uint32_t i = 1; i < p->input.n; i++)
     if (p->input.at[i].ndim >= 2) return (double)(plan_count(p, p->input.at[i].dim, 2, false) * p->microbatches);
@@ -60,7 +60,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
   Arena *a = arena_create();
   int64_t params = 0;
   Text formats;
-  text_init(&formats, a), text_puts(&formats, "");
+  text_init(&formats, a);
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
     if (v->kind != PVAR_param) continue;
@@ -84,7 +84,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
   arena_destroy(a);
 }
 
-// ---- the JSON log -------------------------------------------------------------------------------------------------------
+// ---- the JSON log ------------------------------------------------------------------------------------------------
 static void put_key(Text *t, const char *key) {
   text_puts(t, t->n ? "," : "{"), text_json(t, key), text_puts(t, ":");
 }
@@ -117,7 +117,7 @@ static void put_step(Text *t, const Exec *x, const MetricsStep *m) {
   text_puts(t, "}\n");
 }
 
-// ---- the console --------------------------------------------------------------------------------------------------------
+// ---- the console -------------------------------------------------------------------------------------------------
 static int digits(int64_t n) { return snprintf(0, 0, "%lld", (long long)n); }
 
 static void eta_text(char to[32], double seconds) {
@@ -170,7 +170,7 @@ static void print_valid(Metrics *m, const MetricsStep *s) {
   fprintf(m->console, "  %8.1f ms\n", s->valid->seconds * 1e3);
 }
 
-// ---- a step -------------------------------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------------------------
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   const char *term = getenv("TERM");
   *m = (Metrics){.exec = x,

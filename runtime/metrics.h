@@ -1,4 +1,5 @@
-// metrics.h -- what a run says: the start block, a line per interval, a bar on a terminal, a JSON log with a line per step.
+// metrics.h -- what a run says: the start block, a line per interval, a bar on a terminal, a
+// JSON log with a line per step.
 #ifndef MT_METRICS_H
 #define MT_METRICS_H
 #include "runtime/exec.h"
@@ -30,8 +31,8 @@ typedef struct { Str label, text; } About;   // a row of the start block
 void   start_print(FILE *to, const Plan *p, const char *version, const About *about, size_t n);
 
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
-Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);    // valid 0: not evaluated after this step
-Status metrics_close(Metrics *m);                                 // says if the log could not be written; again: nothing
-Str    bytes_text(Arena *a, double bytes);                        // "41.2 MiB"
-Str    count_text(Arena *a, int64_t n);                           // "10,795,776"
+// valid 0: not evaluated after this step
+Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);
+// says if the log could not be written; again: nothing
+Status metrics_close(Metrics *m);
 #endif

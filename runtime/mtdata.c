@@ -17,7 +17,8 @@ static const Option prepare_rows[] = {
   OPTION(PrepareOptions, tokenizer, 0, "tokenizer", "NAME",
          "bytes: a byte is its own id, 256 ends a document,\nnvocab = 257, u16"),
   OPTION(PrepareOptions, format, 0, "format", "NAME",
-         "text: a file is one document; lines: a line is one;\njsonl: a line is an object that holds one;\nauto: jsonl for .jsonl and .ndjson, else text"),
+         "text: a file is one document; lines: a line is one;\njsonl: a line is an object that holds one;\n"
+         "auto: jsonl for .jsonl and .ndjson, else text"),
   OPTION(PrepareOptions, key, 0, "jsonl-key", "NAME", "the key that holds the text"),
   OPTION(PrepareOptions, quiet, 'q', "quiet", 0, "no progress"),
 };
@@ -124,11 +125,6 @@ static Status lines_prepare(Preparation *p, const char *path, FILE *f, bool json
   return s;
 }
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n >= k && !strcmp(s + n - k, end);
-}
-
 static Status input_prepare(Preparation *p, const char *path) {
   const char *format = p->options->format;
   bool standard = !strcmp(path, "-");
@@ -158,14 +154,12 @@ static Status word_check(const char *option, const char *value, const Str *known
 
 static Status prepare(Arena *a, int argc, char **argv) {
   static const Str tokenizers[] = {"bytes"}, formats[] = {"auto", "text", "lines", "jsonl"};
-  PrepareOptions o = {.tokenizer = "bytes", .format = "auto", .key = "text"};
+  const PrepareOptions defaults = {.tokenizer = "bytes", .format = "auto", .key = "text"};
+  PrepareOptions o = defaults;
   Words in = {0};
   bool help;
   TRY(options_parse(a, &prepare_command, argc, argv, &o, &in, &help));
-  if (help) {
-    options_help(&prepare_command, &o, stdout);
-    return 0;
-  }
+  if (help) return options_help(&prepare_command, &defaults, stdout), 0;
   TRY(word_check("--tokenizer", o.tokenizer, tokenizers, COUNT(tokenizers)));
   TRY(word_check("--format", o.format, formats, COUNT(formats)));
   if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT (mtdata prepare --help)");
@@ -231,14 +225,12 @@ static Status sequence_show(Arena *a, const Indexed *x, int64_t i, bool json) {
 }
 
 static Status inspect(Arena *a, int argc, char **argv) {
-  InspectOptions o = {.show = -1};
+  const InspectOptions defaults = {.show = -1};
+  InspectOptions o = defaults;
   Words in = {0};
   bool help;
   TRY(options_parse(a, &inspect_command, argc, argv, &o, &in, &help));
-  if (help) {
-    options_help(&inspect_command, &o, stdout);
-    return 0;
-  }
+  if (help) return options_help(&inspect_command, &defaults, stdout), 0;
   if (in.n != 1) return fail(EXIT_USAGE, "inspect needs one PREFIX (mtdata inspect --help)");
   const char *prefix = in.at[0].text;
   if (ends_with(prefix, ".idx") || ends_with(prefix, ".bin")) prefix = arena_strndup(a, prefix, strlen(prefix) - 4);
@@ -254,9 +246,11 @@ static Status inspect(Arena *a, int argc, char **argv) {
   if (o.json) {
     Text t;
     text_init(&t, a), text_json(&t, prefix);
-    printf("{\"prefix\":%s,\"dtype\":\"%s\",\"sequences\":%lld,\"documents\":%lld,\"tokens\":%lld,\"bytes\":%lld,\"shortest\":%d,"
-           "\"longest\":%d,\"mean\":%.17g", t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1,
-           (long long)x.tokens, (long long)x.bin_bytes, shortest, longest, mean);
+    printf("{\"prefix\":%s,\"dtype\":\"%s\",\"sequences\":%lld,\"documents\":%lld,\"tokens\":%lld,\"bytes\":%lld,"
+           "\"shortest\":%d,"
+           "\"longest\":%d,\"mean\":%.17g",
+           t.s, dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1, (long long)x.tokens,
+           (long long)x.bin_bytes, shortest, longest, mean);
     if (o.scan && x.tokens) printf(",\"least_id\":%d,\"largest_id\":%d", least, most);
     if (o.show >= 0) {
       printf(",\"shown\":[");
@@ -478,16 +472,14 @@ static Status any_sample(const Data *d) {
 }
 
 static Status samples(Arena *a, int argc, char **argv) {
-  SamplesOptions o = {.extra = 1, .surplus = 0.005, .split = "1,0,0", .pad = -1, .eod = -1, .first = -1};
+  const SamplesOptions defaults = {.extra = 1, .surplus = 0.005, .split = "1,0,0", .pad = -1, .eod = -1, .first = -1};
+  SamplesOptions o = defaults;
   Words in = {0};
   bool help;
   DataRule r;
   Data d = {.rule = {.pad = -1}};
   TRY(options_parse(a, &samples_command, argc, argv, &o, &in, &help));
-  if (help) {
-    options_help(&samples_command, &o, stdout);
-    return 0;
-  }
+  if (help) return options_help(&samples_command, &defaults, stdout), 0;
   TRY(samples_rule(a, &o, &in, &r));
   d.rule = r;
   TRY(order_open(a, &r.order, &d.order));

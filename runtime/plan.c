@@ -9,8 +9,8 @@
 //   …
 //   binary 4711                      then so many bytes: the sources' texts, the objects, as their rows say
 //
-// A word is written bare when it is made of letters, digits and _ . : / $ { } , - +, else in quotes. A row's writer and its
-// reader stand together. The reader believes nothing: every id is checked by the verifier, every size here.
+// A word is written bare when it is made of letters, digits and _ . : / $ { } , - +, else in quotes. A row's writer
+// and its reader stand together. The reader believes nothing: every id is checked by the verifier, every size here.
 #include "runtime/plan.h"
 #include <ctype.h>
 #include <errno.h>
@@ -94,8 +94,6 @@ static bool next_is(Reader *r, const char *s) {            // takes s when it co
 static void space(Reader *r) {
   if (!next_is(r, " ")) wrong(r, "a field is missing");
 }
-
-static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 static Str quoted(Reader *r) {
   char *s = arena_alloc(r->plan->arena, (size_t)(r->end - r->p) < 4096 ? (size_t)(r->end - r->p) : 4096);
@@ -190,7 +188,7 @@ static void row_id(Reader *r, uint32_t n) {                // rows are numbered;
   if (!r->why && id != n) wrong(r, "row %u comes where row %u should", id, n);
 }
 
-// ---- rows: the model --------------------------------------------------------------------------------------------------
+// ---- rows: the model ---------------------------------------------------------------------------------------------
 static void write_heads(const Plan *p, Text *t) {
   text_puts(t, "tool"), put_word(t, p->tool);
   text_puts(t, "\ntarget"), put_word(t, p->target);
@@ -270,7 +268,7 @@ static void read_line(Reader *r) {
   vec_push(r->plan->arena, &r->plan->line, l);
 }
 
-// ---- rows: memory -------------------------------------------------------------------------------------------------------
+// ---- rows: memory ------------------------------------------------------------------------------------------------
 static void write_memory(const Plan *p, Text *t) {
   for (int i = 0; i < MEM_COUNT; i++)
     text_puts(t, "memory"), put_word(t, mem_name[i]), put_int(t, p->memory[i]), text_puts(t, "\n");
@@ -388,7 +386,7 @@ static void read_output(Reader *r) {
   vec_push(r->plan->arena, &r->plan->output, o);
 }
 
-// ---- rows: kernels and products -------------------------------------------------------------------------------------------
+// ---- rows: kernels and products ----------------------------------------------------------------------------------
 static void write_kernels(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->kernel.n; i++) {
     const PlanKernel *k = &p->kernel.at[i];
@@ -428,7 +426,8 @@ static void read_kernel(Reader *r) {
   k.work = get_size(r), get_key(r, "flops"), k.flops = get_size(r), get_key(r, "bytes"),
   k.bytes = get_size(r), get_key(r, "args");
   while (!at_end(r)) {
-    PlanParam a = {.dtype = get_dtype(r), .count = get_size(r)};
+    PlanParam a = {.dtype = get_dtype(r)};
+    a.count = get_size(r);
     int way = GET(r, access, "access");
     a.read = way != 1, a.written = way != 0;
     vec_push(r->plan->arena, &k.param, a);
@@ -454,7 +453,7 @@ static void write_gemms(const Plan *p, Text *t) {
 static void read_gemm(Reader *r) {
   row_id(r, r->plan->gemm.n);
   PlanGemm g = {.lib = (PlanLib)GET(r, lib_name, "library")};
-  g.m = get_size(r), g.n = get_size(r), g.k = get_size(r);
+  g.m = get_size(r), g.n = get_size(r), g.k = get_size(r);  // in a list, C leaves open which is read first
   get_key(r, "a"), g.a = get_dtype(r), g.am = get_size(r), g.ak = get_size(r);
   get_key(r, "b"), g.b = get_dtype(r), g.bk = get_size(r), g.bn = get_size(r);
   get_key(r, "c"), g.c = get_dtype(r), g.cm = get_size(r), g.cn = get_size(r);
@@ -467,7 +466,7 @@ static void read_gemm(Reader *r) {
   vec_push(r->plan->arena, &r->plan->gemm, g);
 }
 
-// ---- rows: instructions ---------------------------------------------------------------------------------------------------
+// ---- rows: instructions ------------------------------------------------------------------------------------------
 static void write_events(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->event.n; i++)
     text_puts(t, "event"), put_int(t, i), put_word(t, p->event.at[i].name),
@@ -573,7 +572,7 @@ static void read_object(Reader *r) {
 }
 static void read_binary(Reader *r) { r->binary = get_size(r); }
 
-// ---- the file -------------------------------------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------------------------
 static void hash_text(char out[33], const void *data, size_t n) {
   XXH128_hash_t h = XXH3_128bits(data, n);
   snprintf(out, 33, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
@@ -603,7 +602,8 @@ static const struct { Str word; void (*read)(Reader *r); } rows[] = {
 #define X(word) {#word, read_##word},
   PLAN_NUMBERS(X)
 #undef X
-  {"optimizer", read_optimizer}, {"schedule", read_schedule}, {"axis", read_axis}, {"dim", read_dim}, {"line", read_line},
+  {"optimizer", read_optimizer}, {"schedule", read_schedule}, {"axis", read_axis}, {"dim", read_dim},
+  {"line", read_line},
   {"memory", read_memory}, {"buffer", read_buffer}, {"slot", read_slot}, {"var", read_var}, {"input", read_input},
   {"output", read_output}, {"kernel", read_kernel}, {"gemm", read_gemm}, {"event", read_event}, {"fn", read_fn},
   {"cell", read_cell}, {"source", read_source}, {"object", read_object}, {"binary", read_binary},

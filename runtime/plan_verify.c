@@ -1,6 +1,7 @@
-// plan_verify.c -- is a plan safe to run? Every id names a row, every access lies inside its buffer and every buffer inside
-// its block, no two accesses of one product collide, no stream waits for ever, no two streams touch the same bytes without
-// an order, and the cells are a step. It believes only plan.h's reader, which gives it rows of the right form.
+// plan_verify.c -- is a plan safe to run? Every id names a row, every access lies inside its buffer and every buffer
+// inside its block, no two accesses of one product collide, no stream waits for ever, no two streams touch the same
+// bytes without an order, and the cells are a step. It believes only plan.h's reader, which gives it rows of the
+// right form.
 //
 // What it cannot see is what a kernel does: the source and objects are the compiler's word. Run only plans you trust.
 #include "runtime/plan.h"
@@ -24,7 +25,7 @@ static bool no(Check *c, const char *fmt, ...) {
   return false;
 }
 
-// ---- tables -----------------------------------------------------------------------------------------------------------
+// ---- tables ------------------------------------------------------------------------------------------------------
 static bool check_dims(Check *c) {
   const Plan *p = c->p;
   for (uint32_t i = 1; i < p->dim.n; i++) {
@@ -80,6 +81,23 @@ static int by_place(const void *x, const void *y) {
   return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : (a->id > b->id) - (a->id < b->id);
 }
 
+static bool vars_apart(Check *c) {                         // no two variables share bytes
+  const Plan *p = c->p;
+  for (int mem = 0; mem < MEM_COUNT; mem++) {
+    Range *r = NEW_N(c->arena, Range, p->var.n);
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < p->var.n; i++) {
+      const PlanBuffer *b = &p->buffer.at[p->var.at[i].buffer];
+      if (b->mem == (PlanMem)mem && b->bytes) r[n++] = (Range){b->at, b->at + b->bytes, i};
+    }
+    qsort(r, n, sizeof *r, by_place);
+    for (uint32_t i = 1; i < n; i++)
+      if (r[i].at < r[i - 1].end)
+        return no(c, "variables %s and %s overlap", p->var.at[r[i - 1].id].name, p->var.at[r[i].id].name);
+  }
+  return true;
+}
+
 static bool check_vars(Check *c) {
   const Plan *p = c->p;
   enum { MOST_TENSORS = 1 << 20 };
@@ -108,19 +126,7 @@ static bool check_vars(Check *c) {
     if (why) return no(c, "variable %s: %s", v->name, why);
     if ((tensors += pieces.n) > MOST_TENSORS) return no(c, "more than %d tensors", MOST_TENSORS);
   }
-  for (int mem = 0; mem < MEM_COUNT; mem++) {              // no two variables share bytes
-    Range *r = NEW_N(c->arena, Range, p->var.n);
-    uint32_t n = 0;
-    for (uint32_t i = 1; i < p->var.n; i++) {
-      const PlanBuffer *b = &p->buffer.at[p->var.at[i].buffer];
-      if (b->mem == (PlanMem)mem && b->bytes) r[n++] = (Range){b->at, b->at + b->bytes, i};
-    }
-    qsort(r, n, sizeof *r, by_place);
-    for (uint32_t i = 1; i < n; i++)
-      if (r[i].at < r[i - 1].end)
-        return no(c, "variables %s and %s overlap", p->var.at[r[i - 1].id].name, p->var.at[r[i].id].name);
-  }
-  return true;
+  return vars_apart(c);
 }
 
 static bool check_ends(Check *c) {                         // inputs and outputs
@@ -175,7 +181,7 @@ static bool check_kernels(Check *c) {
   return true;
 }
 
-// ---- products -----------------------------------------------------------------------------------------------------------
+// ---- products ----------------------------------------------------------------------------------------------------
 enum { GEMM_A, GEMM_B, GEMM_C };
 typedef struct { int64_t n, stride; } Loop;
 
@@ -208,12 +214,11 @@ static int by_stride(const void *x, const void *y) {
 // No element of c is computed twice: by ascending stride, each loop steps past all that the ones before it reach.
 static bool gemm_c_apart(const PlanGemm *g) {
   Loop l[2 + GEMM_LOOPS];
-  int n = gemm_loops(g, GEMM_C, l), first = 0;
+  int n = gemm_loops(g, GEMM_C, l);
   int64_t reach = 0;
   qsort(l, (size_t)n, sizeof *l, by_stride);
-  for (int i = first; i < n; i++) {
-    if (l[i].n <= 1) continue;
-    if (l[i].stride == 0) continue;                        // summed over; m and n are checked by the caller
+  for (int i = 0; i < n; i++) {
+    if (l[i].n <= 1 || l[i].stride == 0) continue;         // 0: summed over, but for m and n
     if (l[i].stride <= reach) return false;
     reach += (l[i].n - 1) * l[i].stride;
   }
@@ -259,7 +264,7 @@ static bool check_gemms(Check *c) {
   return true;
 }
 
-// ---- accesses ---------------------------------------------------------------------------------------------------------
+// ---- accesses ----------------------------------------------------------------------------------------------------
 typedef struct { PlanMem mem; int64_t at, end; bool written; } Touch;
 
 static Touch touch(const Plan *p, const PlanArg *a, int64_t count, DType t, bool written) {
@@ -272,80 +277,84 @@ static bool meets(const Touch *x, const Touch *y) {
   return x->mem == y->mem && x->at < y->end && y->at < x->end && (x->written || y->written);
 }
 
-// What an instruction touches; -1 with c->why set when it is not right.
-static int ins_touches(Check *c, const PlanIns *in, Touch *t) {
+static bool kernel_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t, int *n) {
+  const Plan *p = c->p;
+  if (!in->what || in->what >= p->kernel.n) return no(c, "no kernel %u", in->what);
+  const PlanKernel *k = &p->kernel.at[in->what];
+  if (in->narg != k->param.n + (k->work > 0)) return no(c, "%u buffers for kernel %s", in->narg, k->symbol);
+  for (uint32_t i = 0; i < k->param.n; i++) {
+    const PlanParam *q = &k->param.at[i];
+    if (!inside(p, a[i].buffer, a[i].at, q->count, q->dtype))
+      return no(c, "argument %u of kernel %s is not inside buffer %u", i, k->symbol, a[i].buffer);
+    t[(*n)++] = touch(p, &a[i], q->count, q->dtype, q->written);
+  }
+  if (!k->work) return true;
+  a += k->param.n;
+  if (!inside(p, a->buffer, a->at, k->work, DT_u8) || a->at % 64)
+    return no(c, "the work buffer of kernel %s is too small", k->symbol);
+  t[(*n)++] = touch(p, a, k->work, DT_u8, true);
+  return true;
+}
+
+static bool gemm_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t, int *n) {
+  const Plan *p = c->p;
+  if (!in->what || in->what >= p->gemm.n || in->narg != 3) return no(c, "no gemm %u", in->what);
+  const PlanGemm *g = &p->gemm.at[in->what];
+  const struct { int which; DType t; } of[3] = {{GEMM_C, g->c}, {GEMM_A, g->a}, {GEMM_B, g->b}};
+  for (int i = 0; i < 3; i++) {
+    int64_t span = gemm_span(g, of[i].which);
+    if (!inside(p, a[i].buffer, a[i].at, span, of[i].t))
+      return no(c, "operand %d of gemm %u is not inside buffer %u", i, in->what, a[i].buffer);
+    t[(*n)++] = touch(p, &a[i], span, of[i].t, i == 0);
+  }
+  return (!meets(&t[0], &t[1]) && !meets(&t[0], &t[2])) || no(c, "gemm %u writes what it reads", in->what);
+}
+
+// What an instruction touches: t[0] … t[*n - 1].
+static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
   const Plan *p = c->p;
   const PlanArg *a = p->arg.at + in->arg;
-  int n = 0;
+  *n = 0;
   switch (in->op) {
-    case PI_kernel: {
-      if (!in->what || in->what >= p->kernel.n) return no(c, "no kernel %u", in->what) - 1;
-      const PlanKernel *k = &p->kernel.at[in->what];
-      if (in->narg != k->param.n + (k->work > 0))
-        return no(c, "%u buffers for kernel %s", in->narg, k->symbol) - 1;
-      for (uint32_t i = 0; i < k->param.n; i++) {
-        const PlanParam *q = &k->param.at[i];
-        if (!inside(p, a[i].buffer, a[i].at, q->count, q->dtype))
-          return no(c, "argument %u of kernel %s is not inside buffer %u", i, k->symbol, a[i].buffer) - 1;
-        t[n++] = touch(p, &a[i], q->count, q->dtype, q->written);
-      }
-      if (!k->work) return n;
-      if (!inside(p, a[n].buffer, a[n].at, k->work, DT_u8) || a[n].at % 64)
-        return no(c, "the work buffer of kernel %s is too small", k->symbol) - 1;
-      t[n] = touch(p, &a[n], k->work, DT_u8, true);
-      return n + 1;
-    }
-    case PI_gemm: {
-      if (!in->what || in->what >= p->gemm.n || in->narg != 3) return no(c, "no gemm %u", in->what) - 1;
-      const PlanGemm *g = &p->gemm.at[in->what];
-      const struct { int which; DType t; } of[3] = {{GEMM_C, g->c}, {GEMM_A, g->a}, {GEMM_B, g->b}};
-      for (int i = 0; i < 3; i++) {
-        int64_t span = gemm_span(g, of[i].which);
-        if (!inside(p, a[i].buffer, a[i].at, span, of[i].t))
-          return no(c, "operand %d of gemm %u is not inside buffer %u", i, in->what, a[i].buffer) - 1;
-        t[n++] = touch(p, &a[i], span, of[i].t, i == 0);
-      }
-      if (meets(&t[0], &t[1]) || meets(&t[0], &t[2])) return no(c, "gemm %u writes what it reads", in->what) - 1;
-      return n;
-    }
+    case PI_kernel: return kernel_touches(c, in, a, t, n);
+    case PI_gemm: return gemm_touches(c, in, a, t, n);
     case PI_copy:
       if (in->narg != 2 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8) ||
           !inside(p, a[1].buffer, a[1].at, in->bytes, DT_u8))
-        return no(c, "a copy is not inside its buffers") - 1;
-      t[0] = touch(p, &a[0], in->bytes, DT_u8, true), t[1] = touch(p, &a[1], in->bytes, DT_u8, false);
-      return meets(&t[0], &t[1]) ? no(c, "a copy onto itself") - 1 : 2;
+        return no(c, "a copy is not inside its buffers");
+      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, true), t[(*n)++] = touch(p, &a[1], in->bytes, DT_u8, false);
+      return !meets(&t[0], &t[1]) || no(c, "a copy onto itself");
     case PI_zero:
       if (in->narg != 1 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8))
-        return no(c, "a zero is not inside its buffer") - 1;
-      t[0] = touch(p, &a[0], in->bytes, DT_u8, true);
-      return 1;
+        return no(c, "a zero is not inside its buffer");
+      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, true);
+      return true;
     case PI_record: case PI_wait:
-      if (!in->what || in->what >= p->event.n || in->narg || in->when) return no(c, "no event %u", in->what) - 1;
-      return 0;
+      return (in->what && in->what < p->event.n && !in->narg && !in->when) || no(c, "no event %u", in->what);
     case PI_load: {
-      if (!in->what || in->what >= p->input.n || in->narg != 1 || in->when)
-        return no(c, "no input %u", in->what) - 1;
+      if (!in->what || in->what >= p->input.n || in->narg != 1 || in->when) return no(c, "no input %u", in->what);
       const PlanInput *input = &p->input.at[in->what];
       int64_t count = padded(p, input->dim, input->ndim);
       if (!inside(p, a[0].buffer, a[0].at, count, input->dtype))
-        return no(c, "input %s is not inside buffer %u", input->name, a[0].buffer) - 1;
-      t[0] = touch(p, &a[0], count, input->dtype, true);
-      return 1;
+        return no(c, "input %s is not inside buffer %u", input->name, a[0].buffer);
+      t[(*n)++] = touch(p, &a[0], count, input->dtype, true);
+      return true;
     }
     case PI_COUNT: break;
   }
-  return no(c, "no such instruction") - 1;
+  return no(c, "no such instruction");
 }
 
 static bool check_ins(Check *c) {
   const Plan *p = c->p;
   Touch t[KERNEL_ARGS + 1];
+  int n;
   for (uint32_t f = 1; f < p->fn.n; f++)
     for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) {
       const PlanIns *in = &p->fn.at[f].ins.at[i];
       if (in->line >= p->line.n)
         return no(c, "instruction %u of %s has no line %u", i, p->fn.at[f].name, in->line);
-      if (ins_touches(c, in, t) < 0) {
+      if (!ins_touches(c, in, t, &n)) {
         c->why = arena_printf(c->arena, "instruction %u of %s (%s): %s", i, p->fn.at[f].name,
                               plan_place(p, c->arena, in->line), c->why);
         return false;
@@ -354,7 +363,7 @@ static bool check_ins(Check *c) {
   return true;
 }
 
-// ---- streams ------------------------------------------------------------------------------------------------------------
+// ---- streams -----------------------------------------------------------------------------------------------------
 // One access with its place in the order: before another one on stream s if at <= the other's clock[s].
 typedef struct { Touch touch; PlanStream stream; uint32_t clock[STREAM_COUNT]; uint32_t fn, ins; } Access;
 typedef VEC(Access) Accesses;
@@ -396,7 +405,8 @@ static bool walk(Check *c, const uint32_t *fn, uint32_t nfn, Accesses *out) {
         moved = true;
         now[s].clock[s]++;
         if (in->op == PI_record) vec_push(c->arena, &sent[e], now[s]);
-        int n = ins_touches(c, in, t);
+        int n;
+        ins_touches(c, in, t, &n);
         for (int k = 0; k < n; k++) {
           Access a = {.touch = t[k], .stream = (PlanStream)s, .fn = fn[w[s].at], .ins = w[s].ins};
           memcpy(a.clock, now[s].clock, sizeof a.clock);
@@ -432,7 +442,8 @@ static bool check_events(Check *c) {
   return true;
 }
 
-// The functions of a step in order. A stretch of one function is shortened to 4: events let no stream run further ahead.
+// The functions of a step in order. A stretch of one function is shortened to 4: events let no stream run further
+// ahead.
 static uint32_t *step_fns(Check *c, uint32_t *n) {
   const Plan *p = c->p;
   uint32_t *fn = NEW_N(c->arena, uint32_t, p->cell.n + 1), run = 0;
@@ -479,7 +490,7 @@ static bool check_streams(Check *c) {
   return !c->why && check_hazards(c, fn, n);
 }
 
-// ---- cells ----------------------------------------------------------------------------------------------------------------
+// ---- cells -------------------------------------------------------------------------------------------------------
 static bool check_cells(Check *c) {
   const Plan *p = c->p;
   int64_t next[CELL_COUNT] = {0};

@@ -42,12 +42,6 @@ void state_init(Arena *a, const Plan *p, Dev *d, State *s) {
   }
 }
 
-int64_t state_params(const State *s) {
-  int64_t n = 0;
-  for (uint32_t i = 0; i < s->view[VIEW_params].stored.n; i++) n += s->view[VIEW_params].stored.at[i].piece.count;
-  return n;
-}
-
 static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, void *dst) {
   State *s = user;
   const uint64_t *at = map_get(&s->by_name, key_of(t->name));
@@ -77,7 +71,7 @@ void state_draw(State *s) {
   }
 }
 
-// ---- loading ------------------------------------------------------------------------------------------------------------
+// ---- loading -----------------------------------------------------------------------------------------------------
 typedef struct {
   State *s;
   View view;

@@ -216,10 +216,6 @@ Str piece_mismatch(Arena *a, const Storage *s, const Piece *p, const char *file,
 }
 
 // ---- names --------------------------------------------------------------------------------------------------------
-static bool ends_with(const char *name, const char *tail) {
-  size_t n = strlen(name), k = strlen(tail);
-  return n >= k && !strcmp(name + n - k, tail);
-}
 
 Str tensor_alias(Arena *a, const char *name, int i) {
   static const char prefix[] = "transformer.";

@@ -51,7 +51,7 @@ double plan_step_flops(const Plan *p) {
   return total;
 }
 
-// ---- the trace ----------------------------------------------------------------------------------------------------------
+// ---- the trace ---------------------------------------------------------------------------------------------------
 static void put_thread(Text *t, int tid, const char *name) {
   text_printf(t, "{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
   text_json(t, name);
@@ -109,13 +109,13 @@ Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpan
   return e;
 }
 
-// ---- the table ----------------------------------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------------------------
 typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes; int64_t runs; } Row;
 
 // "h.3.attn" of many layers is one row: "h.*.attn"
 static Str fold_numbers(Arena *a, const char *what) {
   Text t;
-  text_init(&t, a), text_puts(&t, "");
+  text_init(&t, a);
   for (const char *p = what; *p;) {
     size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
     if (n && digits == n) text_puts(&t, "*");

@@ -1,9 +1,9 @@
 // work.c -- see work.h.
 //
-// The job lies under a lock; tiles are claimed from one atomic counter. A thread enters a job only while it is open, and the
-// caller closes it when no tile is left and waits for those inside: so a job's description never changes under a thread.
+// The job lies under a lock; tiles are claimed from one atomic counter. A thread enters a job only while it is open,
+// and the caller closes it when no tile is left and waits for those inside: so a job's description never changes under
+// a thread.
 #include "runtime/work.h"
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -54,22 +54,28 @@ static void *worker_main(void *arg) {
   return 0;
 }
 
+int thread_start(pthread_t *t, void *(*main)(void *), void *with) {
+  sigset_t all, was;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &was);
+  int e = pthread_create(t, 0, main, with);
+  pthread_sigmask(SIG_SETMASK, &was, 0);
+  return e;
+}
+
 Status work_create(Arena *a, int threads, Work **out) {
   Work *w = *out = NEW(a, Work);
   w->threads = 1;
   w->thread = NEW_N(a, pthread_t, threads);
   pthread_mutex_init(&w->lock, 0), pthread_cond_init(&w->wake, 0), pthread_cond_init(&w->done, 0);
   Start *start = NEW_N(a, Start, threads);
-  sigset_t all, was;                                       // signals are the main thread's
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &was);
-  int e = 0;
-  for (; w->threads < threads && !e; w->threads += !e) {
+  for (; w->threads < threads; w->threads++) {
     start[w->threads] = (Start){w, w->threads};
-    e = pthread_create(&w->thread[w->threads - 1], 0, worker_main, &start[w->threads]);
+    int e = thread_start(&w->thread[w->threads - 1], worker_main, &start[w->threads]);
+    if (e)
+      return fail(EXIT_UNAVAILABLE, "cannot start thread %d of %d: %s", w->threads + 1, threads, strerror(e));
   }
-  pthread_sigmask(SIG_SETMASK, &was, 0);
-  return e ? fail(EXIT_UNAVAILABLE, "cannot start thread %d of %d: %s", w->threads + 1, threads, strerror(e)) : 0;
+  return 0;
 }
 
 void work_destroy(Work *w) {

@@ -3,6 +3,7 @@
 #ifndef MT_WORK_H
 #define MT_WORK_H
 #include "runtime/base.h"
+#include <pthread.h>
 
 typedef struct Work Work;
 // Computes units lo … hi-1. worker: 0 … threads-1, no two calls at once have the same.
@@ -13,4 +14,5 @@ void   work_destroy(Work *w);                                     // 0 is allowe
 int    work_threads(const Work *w);
 // Units 0 … n-1 in tiles of `grain`; returns when all are done. One caller at a time.
 void   work_run(Work *w, Task *task, void *with, int64_t n, int64_t grain);
+int    thread_start(pthread_t *t, void *(*main)(void *), void *with); // 0 or an errno; signals are the main thread's
 #endif

@@ -19,7 +19,7 @@ void replay_init(Replay *r, Arena *a, const Plan *p, const Kernel *const *kernel
   }
   for (uint32_t i = 0; i < p->slot.n; i++) {
     if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
-    int64_t hash = init_hash(p->slot.at[i].name + 8);
+    int64_t hash = path_hash(p->slot.at[i].name + 8);
     memcpy(r->memory[MEM_scalars] + p->slot.at[i].at, &hash, sizeof hash);
   }
 }

@@ -150,6 +150,7 @@ def command_line():
         assert out.startswith("usage: mtdata"), out
         assert max(map(len, out.split("\n"))) <= 110, out
     assert "(default 0.005)" in good("samples", "-h")
+    assert "(default 0.005)" in good("samples", "--surplus=1", "--help")
     bad(64, "usage: mtdata COMMAND")
     bad(64, "did you mean samples", "sample")
     bad(64, "unknown option --seded, did you mean --seed?", "samples", "--seded", "3")

@@ -20,7 +20,7 @@ static bool differences(uint64_t seed) {
     Text t;
     text_init(&t, a);
     ir_print(&t, m);
-    printf("seed %llu: %s\n%s", (unsigned long long)seed, why.s ? why.s : "", t.s);
+    printf("seed %llu: %s\n%s", (unsigned long long)seed, why.s, t.s);
   }
   arena_destroy(a);
   return ok;

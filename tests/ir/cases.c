@@ -16,7 +16,7 @@ static const char *print_text(Arena *a, const Module *m) {
   Text t;
   text_init(&t, a);
   ir_print(&t, m);
-  return t.s ? t.s : "";
+  return t.s;
 }
 
 // the words after "# pass" in the text; false after an error (printed)

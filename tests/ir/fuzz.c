@@ -20,7 +20,7 @@ static const char *text_of(Arena *a, const Module *m) {
   Text t;
   text_init(&t, a);
   ir_print(&t, m);
-  return t.s ? t.s : "";
+  return t.s;
 }
 
 static const char *check(Arena *a, const char *text, size_t n) {

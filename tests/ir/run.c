@@ -59,17 +59,21 @@ static void opt_test(void **state) {
   char got[4096], path[] = "/tmp/mt-run-XXXXXX";
   int fd = mkstemp(path);
   assert_true(fd >= 0 && !close(fd) && !file_write(path, text, strlen(text)));
-  RunOptions o = {.to = tmpfile()};
-  assert_int_equal(passes_opt(path, "", o), 0);
-  assert_string_equal(slurp(o.to, got, sizeof got), text);
-  o.to = tmpfile();
-  assert_int_equal(passes_opt(path, "simplify", o), 0);
-  assert_null(strstr(slurp(o.to, got, sizeof got), "neg"));
-  assert_int_equal(passes_opt(path, "none", o), EXIT_USAGE);
+  Arena *a = arena_create();
+  Diag d;
+  diag_init(&d, a);
+  FILE *to = tmpfile();
+  assert_int_equal(passes_opt(&d, path, "", to), 0);
+  assert_string_equal(slurp(to, got, sizeof got), text);
+  to = tmpfile();
+  assert_int_equal(passes_opt(&d, path, "simplify", to), 0);
+  assert_null(strstr(slurp(to, got, sizeof got), "neg"));
+  assert_int_equal(passes_opt(&d, path, "none", stdout), EXIT_USAGE);
   assert_true(!file_write(path, "fn", 2));
-  assert_int_equal(passes_opt(path, "simplify", o), EXIT_COMPILE);
+  assert_int_equal(passes_opt(&d, path, "simplify", stdout), EXIT_COMPILE);
   unlink(path);
-  assert_int_equal(passes_opt(path, "simplify", o), EXIT_MISSING);
+  assert_int_equal(passes_opt(&d, path, "simplify", stdout), EXIT_MISSING);
+  arena_destroy(a);
 }
 
 int main(void) {

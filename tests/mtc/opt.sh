@@ -7,5 +7,6 @@ want 64 "no pass 'simplfy'; did you mean 'simplify'?" opt tiny.ir --pass simplfy
 want 66 'missing.ir' opt missing.ir --pass simplify
 printf 'fn f(' > broken.ir
 want 1 'error IR' opt broken.ir --pass simplify
+want 1 "$(printf '\033[')" opt broken.ir --pass simplify --color=always
 want 64 '--color is auto' opt tiny.ir --pass simplify --color=red
 exit $status

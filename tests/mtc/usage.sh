@@ -6,6 +6,8 @@ want 0 'Exit codes' help
 want 0 'usage: mtc dump' help dump
 want 0 'usage: mtc dump' dump --help
 want 0 'usage: mtc check' check -h tiny.mt
+want 0 '  --layer N         with --dot: only layer N (from 0)' dump --layer 3 --help
+if grep -q 'default 3' out; then echo 'mtc dump --help takes what is given for a default'; status=1; fi
 want 0 'mtc ' --version
 want 64 "did you mean 'check'?" chekc tiny.mt
 want 64 'did you mean mtc check tiny.mt?' tiny.mt

@@ -60,7 +60,7 @@ static void distribution_test(void **state) {
   assert_true(fabs(fourth / dn - 3) < 4 * sqrt(96 / dn));
   assert_true(fabs(both / dn) < 4 / sqrt(dn));
   // one entry by hand: the rule, so that other programs can draw the same
-  uint32_t hash = init_hash("wte.weight");
+  uint32_t hash = path_hash("wte.weight");
   assert_true(x[5] == (float)0.02 * philox_normal(1234, 0, hash, 5));
   work_destroy(w);
   arena_destroy(a);
