@@ -6,6 +6,7 @@
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
+#include "runtime/rows.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +18,7 @@ typedef struct {
   Gemms *all;
   PlanGemm g;                                // rows of c are contiguous: cn is 1
   bool turned;                               // a and b have changed places
-  bool apart;                                // oneDNN: the sum in f32 is made apart, and rounded and added then
+  bool apart;                                // oneDNN: the sum in f32 is made in the worker's room, and put into c then
   int64_t tm, tn, nm, nn;                    // tile, and how many of them each way
   int64_t moves, sums, grain;
   uint32_t nmove, nsum;
@@ -91,16 +92,6 @@ static void widen(float *to, const char *from, DType t, int64_t rows, int64_t co
   }
 }
 
-static void narrow_row(char *to, DType t, const float *from, int64_t n, bool accumulate) {
-  for (int64_t j = 0; j < n; j++) {
-    float *f = (float *)(void *)to + j;
-    uint16_t *h = (uint16_t *)(void *)to + j;
-    if (t == DT_f32) *f = accumulate ? *f + from[j] : from[j];
-    else if (t == DT_bf16) *h = f32_to_bf16(accumulate ? bf16_to_f32(*h) + from[j] : from[j]);
-    else *h = f32_to_f16(accumulate ? f16_to_f32(*h) + from[j] : from[j]);
-  }
-}
-
 typedef struct { const Product *p; char *c; const char *a, *b; } Call;
 
 // One tile of c at rows i…, columns j…; ao, bo, co: where the moving loops are
@@ -143,7 +134,7 @@ static void tile_widened(const Call *call, int64_t m, int64_t n, int64_t ao, int
     }
   }
   for (int64_t i = 0; i < m; i++)
-    narrow_row(call->c + (size_t)(co + i * g->cm) * dtype_bytes(g->c), g->c, r->c + i * n, n, g->accumulate);
+    row_put(call->c + (size_t)(co + i * g->cm) * dtype_bytes(g->c), g->c, r->c + i * n, n, g->accumulate);
 }
 
 static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, int worker) {
@@ -157,7 +148,12 @@ static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int6
     const Matmul *matmul = p->matmul[m < p->tm][n < p->tn][s || (g->accumulate && !p->apart)];
     onednn_run(matmul, worker, p->apart ? (void *)sum : c, call->a + (size_t)as * dtype_bytes(g->a), call->b + (size_t)bs * dtype_bytes(g->b));
   }
-  for (int64_t i = 0; i < m && p->apart; i++) narrow_row(c + (size_t)(i * g->cm) * dtype_bytes(g->c), g->c, sum + i * p->tn, n, g->accumulate);
+  if (!p->apart) return;
+  bool stream = g->c == DT_f32 && !g->accumulate;
+  for (int64_t i = 0; i < m; i++, c += (size_t)g->cm * dtype_bytes(g->c))
+    if (stream) row_stream((float *)(void *)c, sum + i * p->tn, n);
+    else row_put(c, g->c, sum + i * p->tn, n, g->accumulate);
+  if (stream) rows_done();
 }
 
 static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
@@ -197,7 +193,7 @@ static void clear(const PlanGemm *g, char *c) {            // nothing is summed:
 
 static Status prepare_onednn(OneDnn *lib, Product *p) {
   const PlanGemm *g = &p->g;
-  p->apart = g->c == DT_bf16 && (p->sums > 1 || g->accumulate);
+  p->apart = g->a == DT_bf16;                              // tiles stored in c itself wait for its lines one by one
   int64_t m[2] = {p->tm, g->m % p->tm}, n[2] = {p->tn, g->n % p->tn};
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++)

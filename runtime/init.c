@@ -1,11 +1,11 @@
 // init.c -- see init.h.
 #include "runtime/init.h"
 #include "runtime/philox.h"
+#include "runtime/vector.h"
 
 enum { BLOCK = 512 };                        // values drawn at once
 typedef struct Fill Fill;
 struct Fill {
-  void (*draw)(const Fill *f, uint64_t first, int64_t n, float *to);
   const Storage *s;
   PlanInit init;
   float a, b;
@@ -30,23 +30,7 @@ MT_FN void draw(const Fill *f, uint64_t first, int64_t n, float *to) {
   }
 }
 
-typedef void Draw(const Fill *f, uint64_t first, int64_t n, float *to);
-static void draw_plain(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
-#ifdef __x86_64__
-#ifdef __clang__
-#define FAST(isa) __attribute__((target(isa)))
-#else
-#define FAST(isa) __attribute__((target(isa), optimize("O3")))
-#endif
-FAST("avx2,fma") static void draw_avx2(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
-FAST("avx512f,avx512dq,fma") static void draw_avx512(const Fill *f, uint64_t first, int64_t n, float *to) { draw(f, first, n, to); }
-static Draw *draw_here(void) {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return draw_avx512;
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? draw_avx2 : draw_plain;
-}
-#else
-static Draw *draw_here(void) { return draw_plain; }
-#endif
+VECTORS(void, draw, (const Fill *f, uint64_t first, int64_t n, float *to), (f, first, n, to))
 
 // The number of the first entry of a row of the storage, or -1 for a row of padding.
 static int64_t row_number(const Storage *s, int64_t row) {
@@ -70,7 +54,7 @@ static void fill_task(void *with, int64_t lo, int64_t hi, int worker) {
     for (int64_t j = 0; j < n; j += BLOCK) {
       float v[BLOCK];
       int64_t here = MIN(BLOCK, n - j);
-      f->draw(f, (uint64_t)(first + j), here, v);
+      draw_here(f, (uint64_t)(first + j), here, v);
       if (f->s->dtype == DT_f32) memcpy(to + (size_t)j * 4, v, (size_t)here * 4);
       else
         for (int64_t k = 0; k < here; k++) dtype_store(f->s->dtype, to + (size_t)(j + k) * width, (double)v[k]);
@@ -80,8 +64,7 @@ static void fill_task(void *with, int64_t lo, int64_t hi, int worker) {
 }
 
 void init_values(Work *w, const Storage *s, PlanInit init, double a, double b, int64_t seed, void *storage) {
-  Fill f = {draw_here(),
-            s,
+  Fill f = {s,
             init,
             (float)a,
             (float)b,
