@@ -72,19 +72,22 @@ RowTiles row_tiles(const Kernel *k, const Facts *f) {
   return t;
 }
 
-static int64_t unit_loads(const Kernel *k, uint32_t r) {
-  int64_t n = 0;
+// Elements that are loaded side by side when the innermost loop is along r.
+static double unit_loads(const Kernel *k, uint32_t r) {
+  double n = 0;
   for (uint32_t v = 1; v < k->ins.n; v++) {
     const Ins *x = kernel_ins(k, v);
-    if (x->op == KI_load) n += x->at.stride[r] == 1 || x->at.stride[r] == -1;
+    double size = 1;
+    for (uint32_t i = 0; i < k->nrange; i++) size *= x->at.stride[i] ? (double)k->range[i].n : 1;
+    if (x->op == KI_load && (x->at.stride[r] == 1 || x->at.stride[r] == -1)) n += size;
   }
-  return n * MIN(k->range[r].n, 16);
+  return n * (double)MIN(k->range[r].n, 16);
 }
 
 ColTiles col_tiles(const Kernel *k) {
   ColTiles t = {.col = -1, .lane = -1, .ncol = 1, .laneblocks = 1};
   Ranges par = ranges_in(k, parallel(k)), red = ranges_in(k, reduced(k));
-  int64_t best_par = -1, best_red = -1;
+  double best_par = -1, best_red = -1;
   for (uint32_t j = 0; j < par.n; j++)
     if (unit_loads(k, par.at[j]) >= best_par) best_par = unit_loads(k, par.at[j]), t.col = (int)par.at[j];
   for (uint32_t j = 0; j < red.n; j++)

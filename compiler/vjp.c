@@ -278,9 +278,9 @@ static double count_here(const Grad *g, NodeId n) {     // entries of the compos
   for (uint32_t i = 0; i < attr(g, n)->ndims; i++) c *= (double)dim_of(g->m, attr(g, n)->dims[i])->extent;
   return c;
 }
-static ValId mean_here(Grad *g, NodeId n, ValId x) {
+static ValId mean_here(Grad *g, NodeId n, ValId x) {    // as `mean` in the definition, so that the two are one value
   ValId s = sum_here(g, n, x);
-  return quo(g, s, num(g, fmax(count_here(g, n), 1), s));
+  return mul(g, s, num(g, 1 / fmax(count_here(g, n), 1), s));
 }
 
 // y = softmax(x): y·(g - Σ g·y). A row without a true entry has y = 0, so 0.

@@ -8,7 +8,7 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { ROWS = 256, WIDER = 8, CHUNKS = 64 }; // rows of a chunk; how many times wider than the operand
+enum { ROWS = 256, WIDER = 8, CHUNKS = 16 }; // rows of a chunk; how many times wider than the operand
 #define LARGE ((int64_t)32 << 20)            // bytes from which it pays
 
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
   Arena *arena;
   DimId d, part, chunk;                      // the dim that is cut; a chunk of it; which chunk
   int64_t chunks;
-  DimId wide[MAX_DIMS]; uint32_t nwide;
+  DimId wide[MAX_DIMS], row[MAX_DIMS]; uint32_t nwide, nrow;           // the product's dims: those that make it wide; its rows
   bool *depends, *inside;                    // by value: on the product; by node: runs in chunks
   uint8_t *kind;                             // by value made inside: see PartKind
 } Chunk;
@@ -34,6 +34,23 @@ static bool is_wide(const Chunk *c, ValId v) {
   bool wide = false;
   for (int i = 0; i < t->ndim; i++) wide |= has(c->wide, c->nwide, t->dim[i]);
   return wide && type_pos(t, c->d) >= 0;
+}
+
+// Whether a node outside goes on with a number for each row (a token's loss), up to the sum over the rows.
+static bool goes_on(const Chunk *c, const Node *n) {
+  const Fn *f = c->f;
+  bool takes = false;
+  if (n->nout != 1 || (!op_has(n->op, OPF_EW) && n->op != OP_cast && n->op != OP_select && n->op != OP_sum)) return false;
+  for (uint32_t k = 0; k < n->nin; k++) {
+    ValId v = node_in(f, n)[k];
+    if (!c->depends[v]) continue;
+    if (!c->inside[f->val.at[v].def] || type_pos(val_type(f, v), c->d) < 0) return false;
+    takes = true;
+  }
+  const Type *t = val_type(f, n->out);
+  for (int i = 0; i < t->ndim; i++)
+    if (!has(c->row, c->nrow, t->dim[i])) return false;
+  return takes;
 }
 
 // What runs in chunks: all that is wide, and what leads from the product to something wide, or takes something wide.
@@ -57,6 +74,7 @@ static void find_inside(Chunk *c, NodeId from) {
     for (uint32_t k = 0; k < n->nout; k++) made_wide |= is_wide(c, n->out + k) || (leads[n->out + k] && c->depends[n->out + k]);
     c->inside[i] = made_wide || takes;
   }
+  for (NodeId i = from; i < f->node.n; i++) c->inside[i] |= goes_on(c, fn_node(f, i));
 }
 
 // How node n of the inside treats the dim; false: it cannot run in chunks.
@@ -244,10 +262,10 @@ static DimId new_dim(Module *m, DimId of, const char *what, int64_t n) {
   return dim_add(m, (Dim){.name = name, .extent = n, .size = n});
 }
 
-// Into at least `want` equal pieces; 0: there is no such number up to CHUNKS
+// Into at least `want` equal pieces; 0: there is no such number near it
 static int64_t pieces(const Dim *d, int64_t want) {
   if (d->extent != d->size || d->zigzag || d->ragged) return 0;
-  for (int64_t n = want; n <= CHUNKS && n <= d->extent; n++)
+  for (int64_t n = want; n <= MAX(want, CHUNKS) && n <= d->extent; n++)
     if (d->extent % n == 0) return n;
   return 0;
 }
@@ -266,10 +284,11 @@ static bool try_product(Module *m, Fn *f, NodeId id, int64_t rows_of_chunk, DimI
     for (int i = 0; i < t->ndim; i++) {
       int64_t size = dim_of(m, t->dim[i])->size;
       if (type_pos(by, t->dim[i]) < 0) c.wide[c.nwide++] = t->dim[i], wide *= size;
-      else rows *= size;
+      else c.row[c.nrow++] = t->dim[i], rows *= size;
     }
     bool large = type_count(m, t) > (asked ? 1 : WIDER) * type_count(m, by) && (asked || type_bytes(m, t) >= LARGE);
     int64_t want = (rows + (asked ? rows_of_chunk : ROWS) - 1) / (asked ? rows_of_chunk : ROWS);
+    if (!asked) want = MIN(want, CHUNKS);
     bool fits = large && c.nwide && wide > 1;                          // also one chunk: what belongs together comes together
     for (int i = 0; i < t->ndim && fits && !c.chunks; i++) {
       if (type_pos(by, t->dim[i]) < 0 || type_pos(other, t->dim[i]) >= 0 || t->split[i] || t->dim[i] >= first) continue;
