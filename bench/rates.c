@@ -1,8 +1,8 @@
-// rates.c -- what this machine reaches: matrix products by oneDNN and OpenBLAS, and copying. step.py and kernels read it.
+// rates.c -- what this machine reaches: matrix products by oneDNN and OpenBLAS, and copying. For step.py and kernels.
 //
-// A product is measured in every way there is, the best counts: each library on one thread, called by T threads that have a
-// part of the rows, of the columns or of the batch each; and the library's own T threads. oneDNN's matmul also with the
-// second operand in the format that it likes best (packed). A part's operands are where they are in the whole product.
+// A product is measured in every way there is, the best counts: each library on one thread, called by T threads that
+// have a part of the rows, of the columns or of the batch each; and the library's own T threads. oneDNN's matmul also
+// with the second operand in the format that it likes best (packed). A part's operands are where they are in the whole.
 #include "runtime/options.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,13 +24,15 @@ static const Option rows[] = {
   OPTION(Settings, copy,    0, "copy", "MIB", "first the rate of copying an array of so many MiB to another"),
 };
 static const Command command = {
-  "rates", "< PRODUCTS", "Measures matrix products over oneDNN and OpenBLAS, and the rate of copying.", rows, COUNT(rows),
-  "A line of standard input is a product: FORMAT FORMAT-OF-C LAYOUT M N K [BATCH [WAYS]]. LAYOUT says of a and of b whether\n"
-  "they are stored as they are (N) or transposed (T). WAYS: only these, by their names, joined by commas.\n"
-  "A line of JSON comes out for each: GFLOP/s of every way, and the best. Copies: GB/s, read and written bytes counted.\n\n"
+  "rates", "< PRODUCTS", "Measures matrix products over oneDNN and OpenBLAS, and the rate of copying.", rows,
+  COUNT(rows),
+  "A line of standard input is a product: FORMAT FORMAT-OF-C LAYOUT M N K [BATCH [WAYS]]. LAYOUT says of a and of b\n"
+  "whether they are stored as they are (N) or transposed (T). WAYS: only these, by their names, joined by commas.\n"
+  "A line of JSON comes out for each: GFLOP/s of every way, and the best. Copies: GB/s, read and written bytes\n"
+  "counted.\n\n"
   "  printf 'f32 f32 NN 1024 768 3072\\nbf16 f32 TN 768 2304 256\\n' | rates --copy 1024"};
 
-// ---- the libraries ------------------------------------------------------------------------------------------------------
+// ---- the libraries --------------------------------------------------------------------------------------------------
 static struct {
   void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
   void (*set_threads)(int);
@@ -51,9 +53,10 @@ static void load_openblas(void) {
 
 #ifdef MT_ONEDNN
 #define API(X) \
-  X(version) X(engine_create) X(stream_create) X(stream_destroy) X(memory_create) X(memory_destroy) X(memory_desc_init_by_strides) \
-  X(memory_desc_init_by_tag) X(memory_desc_get_size) X(matmul_desc_init) X(primitive_attr_create) X(primitive_attr_destroy) \
-  X(primitive_attr_set_scratchpad_mode) X(primitive_desc_create) X(primitive_desc_destroy) X(primitive_desc_query_md) \
+  X(version) X(engine_create) X(stream_create) X(stream_destroy) X(memory_create) X(memory_destroy) \
+  X(memory_desc_init_by_strides) X(memory_desc_init_by_tag) X(memory_desc_get_size) X(matmul_desc_init) \
+  X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode) \
+  X(primitive_desc_create) X(primitive_desc_destroy) X(primitive_desc_query_md) \
   X(primitive_create) X(primitive_destroy) X(primitive_execute) X(sgemm)
 static struct {
 #define X(name) __typeof__(dnnl_##name) *name;
@@ -75,14 +78,20 @@ static void load_onednn(void) {
 static void load_onednn(void) {}
 #endif
 
-// ---- products -----------------------------------------------------------------------------------------------------------
+static void load_libraries(void) {
+  load_onednn(), load_openblas();
+  *(void **)&omp_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+}
+
+// ---- products -------------------------------------------------------------------------------------------------------
 typedef struct {
   bool bf16, wide;                           // format of a and b; wide: c is f32
   bool ta, tb;                               // stored transposed
   int64_t m, n, k, batch;
 } Product;
 
-#define LIBRARIES(X) X(matmul, "onednn matmul") X(packed, "onednn packed") X(sgemm, "onednn sgemm") X(openblas, "openblas")
+#define LIBRARIES(X) \
+  X(matmul, "onednn matmul") X(packed, "onednn packed") X(sgemm, "onednn sgemm") X(openblas, "openblas")
 #define SPLITS(X) X(rows, "rows") X(columns, "columns") X(batch, "batch") X(own, "own threads")
 #define X(word, name) BY_##word,
 typedef enum { LIBRARIES(X) BY_COUNT } Library;
@@ -131,6 +140,12 @@ static void *room(size_t bytes) { // huge pages, filled with small numbers of ei
   for (size_t i = 0; i < bytes / 4; i++) at[i] = 0x3c003c00u + ((uint32_t)i * 2654435761u & 0x007f007fu);
   return at;
 }
+static void start(pthread_t *thread, void *(*run)(void *), void *with) {
+  if (!pthread_create(thread, 0, run, with)) return;
+  fprintf(stderr, "rates: no thread\n");
+  exit(EXIT_UNAVAILABLE);
+}
+
 static void leave(void *at, size_t bytes) { munmap(at, (bytes + (2 << 20)) / (2 << 20) * (2 << 20)); }
 
 static size_t width(const Product *p) { return p->bf16 ? 2 : 4; }
@@ -190,7 +205,8 @@ static void prepare_matmul(Part *t) {
 static void call_matmul(const Part *t) {
   for (int64_t i = t->first; i < t->last; i++) {
     const dnnl_memory_t *at = t->memory + 3 * (i - t->first);
-    dnnl_exec_arg_t arg[] = {{DNNL_ARG_SRC, at[0]}, {DNNL_ARG_WEIGHTS, at[1]}, {DNNL_ARG_DST, at[2]}, {DNNL_ARG_SCRATCHPAD, t->scratch}};
+    dnnl_exec_arg_t arg[] = {{DNNL_ARG_SRC, at[0]}, {DNNL_ARG_WEIGHTS, at[1]}, {DNNL_ARG_DST, at[2]},
+                             {DNNL_ARG_SCRATCHPAD, t->scratch}};
     api.primitive_execute(t->primitive, t->stream, COUNT(arg), arg);
   }
 }
@@ -207,8 +223,9 @@ static void finish_matmul(Part *t) {
 static void call_sgemm(const Part *t) {
   const Product *p = t->of->p;
   for (int64_t i = t->first; i < t->last; i++)
-    api.sgemm(p->ta ? 'T' : 'N', p->tb ? 'T' : 'N', t->m, t->n, p->k, 1, (float *)(void *)a_at(t, i), p->ta ? p->m : p->k,
-              (float *)(void *)b_at(t, i), p->tb ? p->k : p->n, 0, (float *)(void *)c_at(t, i), p->n);
+    api.sgemm(p->ta ? 'T' : 'N', p->tb ? 'T' : 'N', t->m, t->n, p->k, 1, (float *)(void *)a_at(t, i),
+              p->ta ? p->m : p->k, (float *)(void *)b_at(t, i), p->tb ? p->k : p->n, 0, (float *)(void *)c_at(t, i),
+              p->n);
 }
 static bool has_onednn(void) { return engine; }
 #else
@@ -223,8 +240,8 @@ static void call_openblas(const Part *t) {
   enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
   const Product *p = t->of->p;
   for (int64_t i = t->first; i < t->last; i++)
-    openblas.sgemm(ROW_MAJOR, p->ta ? TRANSPOSED : PLAIN, p->tb ? TRANSPOSED : PLAIN, (int)t->m, (int)t->n, (int)p->k, 1,
-                   (float *)(void *)a_at(t, i), (int)(p->ta ? p->m : p->k), (float *)(void *)b_at(t, i),
+    openblas.sgemm(ROW_MAJOR, p->ta ? TRANSPOSED : PLAIN, p->tb ? TRANSPOSED : PLAIN, (int)t->m, (int)t->n, (int)p->k,
+                   1, (float *)(void *)a_at(t, i), (int)(p->ta ? p->m : p->k), (float *)(void *)b_at(t, i),
                    (int)(p->tb ? p->k : p->n), 0, (float *)(void *)c_at(t, i), (int)p->n);
 }
 
@@ -252,7 +269,7 @@ static double sample_seconds(const Try *t) {
 
 static void *part_main(void *with) {
   enum { LEAST_SAMPLES = 2 };
-  const double enough = 4e-3;                // of a sample: what meeting costs does not show
+  const double enough = MIN(4e-3, ((Part *)with)->of->least / 8);  // of a sample: what meeting costs does not show
   Part *t = with;
   Try *of = t->of;
   if (omp_threads) omp_threads(of->split == SPLIT_own ? of->threads : 1);
@@ -314,7 +331,7 @@ static double measure(Try *t) {
   if (openblas.set_threads) openblas.set_threads(t->split == SPLIT_own && t->library == BY_openblas ? t->threads : 1);
   pthread_barrier_init(&t->meet, 0, (unsigned)t->parts);
   for (int i = 0; i < t->parts; i++)
-    if (pthread_create(&thread[i], 0, part_main, &part[i])) fprintf(stderr, "rates: no thread\n"), exit(EXIT_UNAVAILABLE);
+    start(&thread[i], part_main, &part[i]);
   for (int i = 0; i < t->parts; i++) pthread_join(thread[i], 0);
   pthread_barrier_destroy(&t->meet);
   return t->failed ? 0 : 2e-9 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch / t->best;
@@ -330,7 +347,8 @@ static bool wanted(const char *ways, const char *name) { // is it one of the lis
 static void measure_product(const Product *p, const Settings *s, const char *ways) {
   const size_t bytes[] = {(size_t)(p->m * p->k * p->batch) * width(p), (size_t)(p->k * p->n * p->batch) * width(p),
                           (size_t)(p->m * p->n * p->batch) * c_width(p)};
-  Try t = {.p = p, .threads = (int)s->threads, .least = s->seconds, .a = room(bytes[0]), .b = room(bytes[1]), .c = room(bytes[2])};
+  Try t = {.p = p, .threads = (int)s->threads, .least = s->seconds};
+  t.a = room(bytes[0]), t.b = room(bytes[1]), t.c = room(bytes[2]);
   double best = 0;
   char by[64] = "", comma[2] = "";
   printf("{\"ways\": {");
@@ -353,15 +371,17 @@ static bool read_product(const char *line, Product *p, char ways[1024]) {
   char in[8], out[8], layout[4];
   long long m, n, k, batch = 1;
   ways[0] = 0;
-  if (sscanf(line, "%7s %7s %3s %lld %lld %lld %lld %1023[^\n]", in, out, layout, &m, &n, &k, &batch, ways) < 6) return false;
-  bool formats = (!strcmp(in, "f32") && !strcmp(out, "f32")) || (!strcmp(in, "bf16") && (!strcmp(out, "f32") || !strcmp(out, "bf16")));
-  if (!formats || strspn(layout, "NT") != 2 || m < 1 || n < 1 || k < 1 || batch < 1 || m > INT32_MAX || n > INT32_MAX || k > INT32_MAX)
+  if (sscanf(line, "%7s %7s %3s %lld %lld %lld %lld %1023[^\n]", in, out, layout, &m, &n, &k, &batch, ways) < 6)
     return false;
-  *p = (Product){!strcmp(in, "bf16"), !strcmp(out, "f32"), layout[0] == 'T', layout[1] == 'T', m, n, k, batch};
+  bool bf16 = !strcmp(in, "bf16"), wide = !strcmp(out, "f32");
+  if ((!bf16 && strcmp(in, "f32")) || (!wide && (!bf16 || strcmp(out, "bf16")))) return false;
+  if (strspn(layout, "NT") != 2) return false;
+  if (MIN(MIN(m, n), MIN(k, batch)) < 1 || MAX(MAX(m, n), k) > INT32_MAX) return false;
+  *p = (Product){bf16, wide, layout[0] == 'T', layout[1] == 'T', m, n, k, batch};
   return true;
 }
 
-// ---- copying ------------------------------------------------------------------------------------------------------------
+// ---- copying --------------------------------------------------------------------------------------------------------
 typedef struct { const char *name; void (*copy)(char *to, const char *from, size_t n); } Copy;
 
 static void copy_libc(char *to, const char *from, size_t n) { memcpy(to, from, n); }
@@ -412,8 +432,9 @@ static double copy_rate(const Copy *c, char *to, const char *from, size_t n, int
   size_t each = n / (size_t)threads / 64 * 64;
   pthread_barrier_init(&meet, 0, (unsigned)threads);
   for (int i = 0; i < threads; i++) {
-    part[i] = (CopyPart){.to = to + (size_t)i * each, .from = from + (size_t)i * each, .n = each, .copy = c, .meet = &meet};
-    if (pthread_create(&thread[i], 0, copy_main, &part[i])) fprintf(stderr, "rates: no thread\n"), exit(EXIT_UNAVAILABLE);
+    size_t at = (size_t)i * each;
+    part[i] = (CopyPart){.to = to + at, .from = from + at, .n = each, .copy = c, .meet = &meet};
+    start(&thread[i], copy_main, &part[i]);
   }
   for (int i = 0; i < threads; i++) pthread_join(thread[i], 0);
   pthread_barrier_destroy(&meet);
@@ -452,9 +473,10 @@ int main(int argc, char **argv) {
   if (!e && help) return options_help(&command, &defaults, stdout), 0;
   if (!e && words.n) e = fail(EXIT_USAGE, "products are read from standard input");
   if (!e && (s.threads < 1 || s.threads > 64)) e = fail(EXIT_USAGE, "--threads %lld: 1 to 64", (long long)s.threads);
-  if (!e && (s.copy < 0 || s.copy > 1 << 20)) e = fail(EXIT_USAGE, "--copy %lld: MiB, at most 1048576", (long long)s.copy);
+  if (!e && (s.copy < 0 || s.copy > 1 << 20))
+    e = fail(EXIT_USAGE, "--copy %lld: MiB, at most 1048576", (long long)s.copy);
   if (!e && s.copy) measure_copy(&s);
-  setenv("OMP_NUM_THREADS", "1", 1), setenv("OPENBLAS_NUM_THREADS", "1", 1);             // read when the libraries are loaded
+  setenv("OMP_NUM_THREADS", "1", 1), setenv("OPENBLAS_NUM_THREADS", "1", 1);               // read when they are loaded
   char line[2048], ways[1024];
   bool loaded = false;
   while (!e && fgets(line, sizeof line, stdin)) {
@@ -464,7 +486,7 @@ int main(int argc, char **argv) {
       e = fail(EXIT_INPUT, "no product: %.100s", line);
       break;
     }
-    if (!loaded) load_onednn(), load_openblas(), *(void **)&omp_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads"), loaded = true;
+    if (!loaded) load_libraries(), loaded = true;
     measure_product(&p, &s, ways);
   }
   arena_destroy(a);
