@@ -3,8 +3,8 @@
 import sys
 
 sys.dont_write_bytecode = True
-import argparse, glob, json, os, re, select, signal, statistics, subprocess, tempfile, time
-from common import Build, Case, MODELS, Rates, copy_mib, die, plan_memory, product, say, table, write_json, write_tokens
+import argparse, atexit, glob, json, os, re, select, signal, statistics, subprocess, tempfile, time
+from common import Build, Case, Rates, copy_mib, die, plan_memory, product, say, table, write_json, write_tokens
 
 BYTES = 28  # a parameter's update: weight, gradient, two moments read; weight and moments written
 LEAST = {"f32": 180.0, "bf16": 330.0}
@@ -109,6 +109,7 @@ class Process:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=env, cwd=folder
         )
         self.text = b""  # read and not used yet
+        atexit.register(self.end)  # a stopped one would stay for ever
 
     def line(self):
         while b"\n" not in self.text:
@@ -526,6 +527,7 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         main()
     except KeyboardInterrupt:
