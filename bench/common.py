@@ -1,5 +1,5 @@
 # common.py -- what step.py, kernels and compile share: the build, plans, data, the rates of this machine, tables.
-import array, json, os, random, struct, subprocess, sys
+import array, glob, json, os, random, struct, subprocess, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -137,12 +137,12 @@ def write_tokens(prefix, vocab, count=1 << 18):
 # ---- what this machine reaches ---------------------------------------------------------------------------------------
 def copy_mib():
     """Arrays much larger than the last cache, and not more than a sixteenth of the memory."""
-    cache, memory = os.sysconf("SC_LEVEL3_CACHE_SIZE") if "SC_LEVEL3_CACHE_SIZE" in os.sysconf_names else 0, 1 << 32
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
-    except (ValueError, OSError):
-        pass
-    return max(64, min(max(256 << 20, 2 * max(cache, 0)), memory // 16) >> 20)
+    cache, memory = 0, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    for path in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*/size"):
+        with open(path) as f:
+            size = f.read().strip()  # "32768K"
+        cache = max(cache, int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1:], 0))
+    return max(64, min(max(256 << 20, 2 * cache), memory // 16) >> 20)
 
 
 class Rates:

@@ -73,3 +73,4 @@ assert len(p.stdout.splitlines()) == 6, p.stdout
 
 p = run("compile", "--models", "gpt2:demo", "--runs", "1", "--mtc", "-D layers=1", *at)
 assert "gpt2:demo" in p.stdout and len(p.stdout.splitlines()) == 3
+assert "failed" in run("compile", "--models", "gpt2:no_such_preset", "--runs", "1", *at, code=70).stdout
