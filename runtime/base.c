@@ -411,3 +411,15 @@ double now_seconds(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+int64_t peak_bytes(void) {
+  char text[4096];
+  long long kib = 0;
+  int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  const char *at = strstr(text, "VmHWM:");
+  return at && sscanf(at, "VmHWM: %lld", &kib) == 1 ? kib * 1024 : 0;
+}

@@ -105,4 +105,5 @@ Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *
 // folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
 double now_seconds(void);                                         // CLOCK_MONOTONIC
+int64_t peak_bytes(void);                                         // most memory that this process has had; 0: unknown
 #endif

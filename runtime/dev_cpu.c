@@ -39,6 +39,7 @@ struct Dev {
   uint32_t ncode;
   Gemms *gemms;
   Work *work;
+  int64_t before;                            // peak_bytes before open_memory
   DevTime **time;                            // [fn][ins]
   DevFeed *feed;
   void *with;
@@ -200,7 +201,6 @@ static Status check_memory(const Plan *p) {
 
 static Status open_memory(Dev *d, Arena *a) {
   const Plan *p = d->plan;
-  TRY(check_memory(p));
   for (int i = 0; i < MEM_COUNT; i++) {
     size_t bytes = d->block_bytes[i] = ((size_t)p->memory[i] + 4095) / 4096 * 4096;
     if (!bytes) continue;
@@ -313,9 +313,11 @@ Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
   pthread_mutex_init(&d->lock, 0), pthread_cond_init(&d->moved, 0);
   if (strcmp(p->target, "cpu"))
     return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
-  TRY(open_memory(d, a));
+  TRY(check_memory(p));
   TRY(open_libraries(d, a));
   TRY(open_kernels(d, a));
+  d->before = peak_bytes();
+  TRY(open_memory(d, a));
   return open_streams(d, a);
 }
 
@@ -337,6 +339,7 @@ void dev_close(Dev *d) {
 }
 
 Str dev_name(const Dev *d) { return d->name; }
+int64_t dev_before(const Dev *d) { return d->before; }
 Work *dev_work(Dev *d) { return d->work; }
 void *dev_slot(Dev *d, uint32_t slot) { return d->scalars + d->plan->slot.at[slot - 1].at; }
 void *dev_at(Dev *d, PlanArg at) {

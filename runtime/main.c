@@ -16,7 +16,8 @@
 
 // ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
-  const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *sample, *device;
+  const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
+  const char *device;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   double temperature;
   bool profile, version;
@@ -50,7 +51,9 @@ static const Option rows[] = {
   OPTION(Settings, log_every,    0,  "log-every",   "K",      "steps from one printed line to the next"),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
-  OPTION(Settings, profile,      0,  "profile",     0,        "time by kernel, with model line, GFLOP/s and GB/s"),
+  OPTION(Settings, profile,      0,  "profile",     0,
+         "time by kernel after the first step, with model line, GFLOP/s and GB/s"),
+  OPTION(Settings, profile_json, 0,  "profile-json", "FILE",  "the same as JSON, whole"),
   OPTION(Settings, sample,       0,  "sample",      "TEXT",
          "print TEXT and what the model makes of it, byte by byte"),
   OPTION(Settings, tokens,       0,  "tokens",      "N",      "bytes to generate"),
@@ -103,6 +106,7 @@ static Status check_settings(const Settings *s) {
 static Status check_targets(const Settings *s) {
   if (s->final) TRY(file_target(s->final));
   if (s->grads) TRY(file_target(s->grads));
+  if (s->profile_json) TRY(file_target(s->profile_json));
   return s->save && !access(s->save, F_OK) && access(s->save, W_OK | X_OK) ? file_fail(errno, "saving in", s->save) : 0;
 }
 
@@ -160,7 +164,8 @@ typedef struct {
   Metrics metrics;
   int64_t total, saved;                      // steps in all; step of the newest checkpoint, -1: none
   StepSpans spans;
-  double seconds;                            // of all steps and evaluations
+  double seconds;                            // of the measured steps and evaluations
+  int64_t timed;                             // measured steps
 } Run;
 
 static Status load_init(Run *r) {
@@ -257,7 +262,8 @@ static Status step(Run *r) {
   TRY(exec_backward(x, &result));
   if (first && r->set.grads) TRY(state_write(&r->state, VIEW_grads, r->set.grads));
   TRY(exec_update(x, &result));
-  r->seconds += result.seconds;
+  r->seconds += result.seconds, r->timed++;
+  if (first && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0, r->timed = 0;   // it touched memory first
   if (r->set.trace) vec_push(r->arena, &r->spans, (StepSpan){result.step, begin, now_seconds()});
   bool eval = r->set.eval_every && (x->step % r->set.eval_every == 0 || x->step == r->total);
   if (eval) {
@@ -289,6 +295,7 @@ static Status train(Run *r) {
 
 static Status measurements(Run *r) {
   if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds);
+  if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed));
   return r->set.trace ? trace_write(r->set.trace, r->plan, r->dev, &r->spans) : 0;
 }
 
@@ -320,7 +327,7 @@ static Status run(Run *r, const char *path) {
   if (training)
     TRY(feed_open(r->arena, r->plan,
                   &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
-  DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile, s->trace ? TRACE_SPANS : 0};
+  DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
   if (training) TRY(dev_touch(r->dev));

@@ -192,7 +192,8 @@ Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
 Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
   const Exec *x = m->exec;
   const Plan *p = x->plan;
-  MetricsStep s = {r, m->tokens, m->flops, (r->step + 1) * p->global_batch, x->update, x->skipped, valid};
+  MetricsStep s = {r, m->tokens, m->flops, (r->step + 1) * p->global_batch, x->update, x->skipped,
+                   dev_before(x->dev), valid};
   int64_t done = r->step + 1;
   double loss = NAN;
   Str loss_name = "loss";

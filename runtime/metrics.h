@@ -15,6 +15,7 @@ typedef struct {                             // all a row of metrics.def may use
   const StepResult *result;
   double tokens, flops;                      // of a step
   int64_t samples, updates, skipped;
+  int64_t before;                            // peak_bytes before the plan's memory was there
   const StepResult *valid;                   // 0: not evaluated after this step
 } MetricsStep;
 

@@ -131,12 +131,10 @@ static int by_time(const void *x, const void *y) {
   return (a->seconds < b->seconds) - (a->seconds > b->seconds);
 }
 
-void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
-  enum { MOST = 40 };
-  Arena *a = arena_create();
-  VEC(Row) row = {0};
+typedef struct { VEC(Row) row; double counted; } Profile; // by time; counted: seconds of the compute stream
+static Profile profile_of(Arena *a, const Plan *p, const Dev *d) {
+  Profile all = {0};
   Map by;                                                  // op, what, folded place -> index into row
-  double counted = 0;
   map_init(&by, a);
   Intern *in_a = intern_create(a);
   for (uint32_t f = 1; f < p->fn.n; f++)
@@ -150,28 +148,79 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
                               hash_mix(key_of(l->path), (uint64_t)l->line << 32 | l->col));
       uint64_t *at = map_get(&by, key);
       if (!at) {
-        at = map_put(&by, key, row.n);
-        vec_push(a, &row, (Row){.in = in, .what = what});
+        at = map_put(&by, key, all.row.n);
+        vec_push(a, &all.row, (Row){.in = in, .what = what});
       }
-      Row *r = &row.at[*at];
+      Row *r = &all.row.at[*at];
       double flops, bytes;
       ins_cost(p, in, &flops, &bytes);
       r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs,
           r->bytes += bytes * (double)t.runs;
-      if (in->stream == STREAM_compute) counted += t.seconds;
+      if (in->stream == STREAM_compute) all.counted += t.seconds;
     }
-  if (row.n) qsort(row.at, row.n, sizeof *row.at, by_time);
+  if (all.row.n) qsort(all.row.at, all.row.n, sizeof *all.row.at, by_time);
+  return all;
+}
+
+void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
+  enum { MOST = 40 };
+  Arena *a = arena_create();
+  Profile all = profile_of(a, p, d);
   fprintf(to, "%9s %6s %8s %9s %8s %8s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us",
           "GFLOP/s", "GB/s", "kind", "name", "what", "line");
-  for (uint32_t i = 0; i < MIN(row.n, (uint32_t)MOST); i++) {
-    const Row *r = &row.at[i];
+  for (uint32_t i = 0; i < MIN(all.row.n, (uint32_t)MOST); i++) {
+    const Row *r = &all.row.at[i];
     fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds,
             100 * r->seconds / MAX(seconds, 1e-9), (long long)r->runs, r->seconds / (double)r->runs * 1e6,
             r->flops / MAX(r->seconds, 1e-9) * 1e-9, r->bytes / MAX(r->seconds, 1e-9) * 1e-9,
             op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
   }
-  if (row.n > MOST) fprintf(to, "%9s and %u more\n", "", row.n - MOST);
-  fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", counted,
-          100 * counted / MAX(seconds, 1e-9), seconds);
+  if (all.row.n > MOST) fprintf(to, "%9s and %u more\n", "", all.row.n - MOST);
+  fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", all.counted,
+          100 * all.counted / MAX(seconds, 1e-9), seconds);
   arena_destroy(a);
+}
+
+static void put_product(Text *t, const PlanGemm *g) {
+  static const Str lib[] = {
+#define X(word) #word,
+    PLAN_LIBS(X)
+#undef X
+  };
+  int64_t loops = 1;
+  for (uint32_t i = 0; i < g->nloop; i++) loops *= g->loop[i].n;
+  bool turned = g->n > 1 && g->cn != 1;                    // rows of c are strided: the product of the transposes
+  text_printf(t, ",\"library\":\"%s\",\"formats\":[\"%s\",\"%s\",\"%s\"]", lib[g->lib], dtype_name(g->a),
+              dtype_name(g->b), dtype_name(g->c));
+  text_printf(t, ",\"m\":%lld,\"n\":%lld,\"k\":%lld,\"loops\":%lld", (long long)g->m, (long long)g->n, (long long)g->k,
+              (long long)loops);
+  text_printf(t, ",\"strided\":[%s,%s,%s]", g->ak != 1 && g->k > 1 ? "true" : "false",
+              g->bn != 1 && g->n > 1 ? "true" : "false", turned ? "true" : "false");
+}
+
+Status profile_write(const char *path, const Plan *p, const Dev *d, double seconds, int64_t steps) {
+  Arena *a = arena_create();
+  Profile all = profile_of(a, p, d);
+  Text t;
+  text_init(&t, a);
+  text_puts(&t, "{\"plan\":"), text_json(&t, p->hash), text_puts(&t, ",\"model\":"), text_json(&t, p->model);
+  text_printf(&t, ",\"steps\":%lld,\"seconds\":%.9f,\"counted\":%.9f,\"rows\":[", (long long)steps, seconds,
+              all.counted);
+  for (uint32_t i = 0; i < all.row.n; i++) {
+    const Row *r = &all.row.at[i];
+    text_printf(&t, "%s\n{\"kind\":\"%s\",\"name\":", i ? "," : "", op_name[r->in->op]);
+    text_json(&t, ins_name(p, a, r->in));
+    text_puts(&t, ",\"what\":"), text_json(&t, r->what);
+    text_puts(&t, ",\"line\":"), text_json(&t, plan_place(p, a, r->in->line));
+    text_printf(&t, ",\"stream\":\"%s\",\"runs\":%lld,\"seconds\":%.9f", stream_name[r->in->stream], (long long)r->runs,
+                r->seconds);
+    text_printf(&t, ",\"flops\":%.0f,\"bytes\":%.0f", r->flops, r->bytes);
+    if (r->in->op == PI_kernel) text_puts(&t, ",\"class\":"), text_json(&t, p->kernel.at[r->in->what].class);
+    if (r->in->op == PI_gemm) put_product(&t, &p->gemm.at[r->in->what]);
+    text_puts(&t, "}");
+  }
+  text_puts(&t, "]}\n");
+  Status e = file_write(path, t.s, t.n);
+  arena_destroy(a);
+  return e;
 }

@@ -9,6 +9,7 @@ typedef struct { int64_t step; double begin, end; } StepSpan;      // now_second
 typedef VEC(StepSpan) StepSpans;
 
 Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpans *steps);
-void   profile_print(FILE *to, const Plan *p, const Dev *d, double seconds);       // seconds: all the steps took
+void   profile_print(FILE *to, const Plan *p, const Dev *d, double seconds);       // seconds: of the measured steps
+Status profile_write(const char *path, const Plan *p, const Dev *d, double seconds, int64_t steps);
 double plan_step_flops(const Plan *p);                                            // of one step's cells
 #endif

@@ -23,7 +23,7 @@ OF = {  # sizes beyond SIZES, kind of data
     "moe": dict(inter=24, nkv=2, headdim=12, nvocab=257, nexp=3, topk=2),
     "bert": dict(inter=40, maxpos=10, nvocab=67, pdrop=0.1),
 }
-TIMES = ("tokens_per_second", "seconds", "gflops")
+TIMES = ("tokens_per_second", "seconds", "gflops", "memory")  # what a machine does, not what is computed
 
 
 def compiled(model, dtype, plan="p.plan", **more):

@@ -31,7 +31,7 @@ def setup():
 
 def timeless(log):
     return [
-        {k: v for k, v in line.items() if k not in ("tokens_per_second", "seconds", "gflops")} for line in log
+        {k: v for k, v in line.items() if k not in ("tokens_per_second", "seconds", "gflops", "memory")} for line in log
     ]
 
 

@@ -48,11 +48,19 @@ write_safetensors("b.safetensors", {"tokens": ("I32", shape, ints(tokens)), "lab
 subprocess.check_call([MAKE, "p.plan"])
 
 p = run("p.plan", "--batches", "b.safetensors", "--log-json", "log", "--grads", "g", "--final", "f", "--save", "ck", "--save-every", "2",
-        "--log-every", "3", "--profile", "--trace", "trace.json")
+        "--log-every", "3", "--profile", "--profile-json", "profile.json", "--trace", "trace.json")
 log = log_of("log")
 assert [l["step"] for l in log] == list(range(STEPS)) and all(l["updated"] for l in log)
 assert all(isinstance(l[k], float) for l in log for k in ("loss", "grad_norm", "lr", "tokens_per_second"))
 assert log[0]["lr"] == 0.5 and log[-1]["updates"] == STEPS
+assert all(0 <= l["memory"] < 1 << 28 for l in log)
+profile = json.load(open("profile.json"))                 # the first step does not count
+assert profile["steps"] == STEPS - 1 and profile["model"] == "bigram"
+assert 0 < profile["counted"] <= profile["seconds"] * 1.01
+kinds = {row["kind"] for row in profile["rows"]}
+assert {"kernel", "gemm", "load"} <= kinds
+assert all(row["runs"] % (STEPS - 1) == 0 for row in profile["rows"] if row["stream"] == "compute")
+assert all({"m", "n", "k", "formats", "loops"} <= set(row) for row in profile["rows"] if row["kind"] == "gemm")
 for text in ("parameters       42 in f64", "20 tokens: 4 samples in 2 microbatches", "hash ", "OpenBLAS", "step 0/6", "step 5/6", "lr 5.000e-01",
              "bigram.mt:6:12", "GFLOP/s"):
     assert text in p.stdout, f"'{text}' expected in:\n{p.stdout}"
