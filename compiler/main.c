@@ -24,7 +24,7 @@ typedef struct {
   InterpOptions interp;
 } Settings;
 
-#define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto, always or never")
+#define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto (on a terminal without NO_COLOR), always or never")
 #define MODEL_ROWS                                                                                           \
   OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"),                                \
     OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"),                       \
@@ -140,11 +140,11 @@ static Status refuse_unmade(const Module *m) {
 }
 
 // ---- the way ----------------------------------------------------------------------------------------------
-static Status color_of(const char *when, bool *on) {                   // auto leaves it as it is
-  if (!when || !strcmp(when, "auto")) return 0;
-  *on = !strcmp(when, "always");
-  return *on || !strcmp(when, "never") ? 0
-                                       : fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
+static Status color_of(const char *when, int fd, bool *on) {
+  static const char *const name[] = {"auto", "always", "never"};       // as in Color
+  for (size_t i = 0; i < COUNT(name); i++)
+    if (!when || !strcmp(when, name[i])) return *on = color_shows((Color)i, fd), 0;
+  return fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
 }
 
 // Text to program, its module through the passes up to `upto` (PASS_none: lowering only).
@@ -155,7 +155,7 @@ static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Pr
   RunOptions run = {0};
   Status status;
   diag_init(diag, a);
-  TRY(color_of(s->color, &diag->color));
+  TRY(color_of(s->color, 2, &diag->color));
   for (uint32_t i = 0; i < s->say.n; i++) o[i] = override_of(s->say.at[i]);
   if (s->skip) TRY(pass_list(s->skip, &run.skip, 0, 0));
   TRY(pass_skippable(run.skip));
@@ -321,7 +321,7 @@ static Status run_interp(Arena *a, const char *path, const Settings *s) {
 static Status run_opt(Arena *a, const char *path, const Settings *s) {
   Diag d;
   diag_init(&d, a);
-  TRY(color_of(s->color, &d.color));
+  TRY(color_of(s->color, 2, &d.color));
   return s->after ? passes_opt(&d, path, s->after, stdout)
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 // ---- prepare ----------------------------------------------------------------------------------------------------
 typedef struct { const char *out, *tokenizer, *format, *key; bool quiet; } PrepareOptions;
@@ -164,7 +163,7 @@ static Status prepare(Arena *a, int argc, char **argv) {
   TRY(word_check("--format", o.format, formats, COUNT(formats)));
   if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT (mtdata prepare --help)");
   if (!o.out) return fail(EXIT_USAGE, "prepare needs -o PREFIX");
-  Preparation p = {.options = &o, .start = now_seconds(), .progress = !o.quiet && isatty(2)};
+  Preparation p = {.options = &o, .start = now_seconds(), .progress = !o.quiet && is_terminal(2)};
   for (uint32_t i = 0; i < in.n; i++) {
     struct stat st;
     if (!stat(in.at[i].text, &st)) p.total += st.st_size;

@@ -82,7 +82,8 @@ def progress():
     write("big.txt", b"x" * 3000000)
     assert not run("prepare", "big.txt", "-o", "big").stderr
     master, slave = pty.openpty()
-    p = subprocess.Popen([MTDATA, "prepare", "-", "-o", "big"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=slave)
+    p = subprocess.Popen([MTDATA, "prepare", "-", "-o", "big"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                         stderr=slave, env=os.environ | {"TERM": "xterm"})
     os.close(slave)
     import time
     for _ in range(4):
