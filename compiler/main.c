@@ -86,6 +86,8 @@ static const Command commands[] = {
   {"mtc check", "MODEL.mt",
    "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.",
    check_rows, COUNT(check_rows),
+   "  mtc check models/gpt2.mt\n"
+   "  mtc check models/gpt2.mt -D hidden=770\n"
    "  mtc check models/gpt2.mt --preset xl --mesh dp=4,tp=5\n\n"
    "mtc explain MT0203 says more about a message.\n"},
   {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows,
@@ -106,7 +108,9 @@ static const Command commands[] = {
    "  mtc explain MT0203\n"},
   {"mtc interp", "MODEL.mt",
    "Trains with the reference interpreter: slow, plain, all ranks of the mesh in one process.", interp_rows,
-   COUNT(interp_rows), 0},
+   COUNT(interp_rows),
+   "  mtc interp models/gpt2.mt --preset demo --batches batches.safetensors --steps 2\n"
+   "  mtc interp tiny.mt --batches b.safetensors --mesh dp=2,tp=2 --final params.safetensors --log-json -\n"},
   {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows,
    COUNT(opt_rows),
    "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
@@ -343,10 +347,8 @@ static void usage(FILE *to) {
     "A model text is checked first, and mistakes are told with their line:\n\n"
     "  mtc check models/gpt2.mt -D hidden=770\n"
     "  mtc explain MT0303\n\n"
-    "Exit codes: 0 done; 1 an error in the text; 64 the command line; 65 a file that is not right;\n"
-    "66 a file that is not there; 69 not available; 70 a fault of mtc; 73 cannot write; 74 reading or writing\n"
-    "failed; 77 not permitted.\n"
-    "The language is described in grammar/LANGUAGE.md.\n");
+    "The language is described in grammar/LANGUAGE.md.\n\n");
+  exits_help(to);
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
@@ -366,6 +368,20 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
   if (!strcmp(c->name, "mtc opt")) return run_opt(a, path, &s);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
+}
+
+// What the build puts into mtc(1). Commands on a model begin with the same rows, told once.
+static void print_man(void) {
+  const Settings defaults = {.layer = -1};
+  puts(".SH OPTIONS ON A MODEL\nThe commands that take \\fIMODEL.mt\\fR share these. Later ones win.");
+  options_man_rows(check_rows, COUNT(check_rows), &defaults, stdout);
+  puts(".SH COMMANDS");
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    const Command *c = &commands[i];
+    bool shares = c->n >= COUNT(check_rows) && !strcmp(c->row[0].help, check_rows[0].help);
+    options_man(c, shares ? COUNT(check_rows) : 0, &defaults, stdout);
+  }
+  exits_man(stdout);
 }
 
 static Status list(void (*what)(Text *t)) {
@@ -398,6 +414,7 @@ static Status run(int argc, char **argv) {
   if (argc < 2) return usage(stderr), EXIT_USAGE;
   if (is_help(argv[1]) && argc == 2) return usage(stdout), 0;
   if (!strcmp(argv[1], "--version")) return puts("mtc " MT_VERSION), 0;
+  if (!strcmp(argv[1], "--man")) return print_man(), 0;
   if (!strcmp(argv[1], "--list-ops")) return list(ops_list);
   if (!strcmp(argv[1], "--list-passes")) return list(passes_list);
   if (!strcmp(argv[1], "--list-settings")) return list(settings_list);

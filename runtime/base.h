@@ -77,20 +77,20 @@ static inline bool add_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_
 // A Status is 0 or the process's exit code. The first place that knows writes the message (fail), callers pass it up.
 typedef int Status;
 #define EXITS(X) \
-  X(OK, 0)          /* done */ \
-  X(COMPILE, 1)     /* an error in the user's text */ \
-  X(USAGE, 64)      /* the command line */ \
-  X(INPUT, 65)      /* a file that is not right: plan, data, checkpoint */ \
-  X(MISSING, 66)    /* a file that is not there */ \
-  X(UNAVAILABLE, 69)/* device or library */ \
-  X(INTERNAL, 70)   /* a promise of ours is broken */ \
-  X(CREATE, 73)     /* cannot write there */ \
-  X(IO, 74)         /* reading or writing failed */ \
-  X(AGAIN, 75)      /* stopped and saved: run me again */ \
-  X(PEER, 76)       /* a peer is lost */ \
-  X(PERMISSION, 77)
+  X(OK,           0, "done") \
+  X(COMPILE,      1, "an error in the model text") \
+  X(USAGE,       64, "a mistake on the command line") \
+  X(INPUT,       65, "a file that is not right: plan, data, checkpoint") \
+  X(MISSING,     66, "a file that is not there") \
+  X(UNAVAILABLE, 69, "a device, compiler or library that is not there; mtc doctor says how to get it") \
+  X(INTERNAL,    70, "a fault of the program") \
+  X(CREATE,      73, "no place to write to") \
+  X(IO,          74, "reading or writing failed") \
+  X(AGAIN,       75, "stopped, and saved where asked to: run it again") \
+  X(PEER,        76, "another rank is lost") \
+  X(PERMISSION,  77, "not permitted")
 enum {
-#define X(name, code) EXIT_##name = code,
+#define X(name, code, what) EXIT_##name = code,
   EXITS(X)
 #undef X
 };

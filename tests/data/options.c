@@ -64,7 +64,8 @@ static void refused_test(void **state) {
   struct { const char *line, *message; } bad[] = {
     {"--step 5", "unknown option --step, did you mean --steps?"}, {"--stpes=5", "did you mean --steps?"},
     {"--hepl", "did you mean --help?"}, {"--xyzzy", "unknown option --xyzzy (t --help lists them)"},
-    {"-x", "unknown option -x"},
+    {"-x", "unknown option -x"}, {"-sets a=1", "unknown option -s in '-sets', did you mean --set? (t --help lists them)"},
+    {"-rate=2", "did you mean --rate?"},
     {"-jx", "unknown option -x in '-jx'"}, {"--steps", "--steps needs a value: --steps N"},
     {"--steps --json", "--steps needs a value"},
     {"-o", "-o needs a value: -o FILE"}, {"--json=yes", "--json takes no value"},
@@ -103,8 +104,27 @@ static void help_test(void **state) {
   arena_destroy(p.arena);
 }
 
+static void man_test(void **state) {
+  (void)state;
+  static const Option odd[] = {OPTION(Settings, out, 'o', "out-to", "A|B", ".dots, 'quotes' and\n\\ back")};
+  const Command c = {"t odd", "WORD…", "It's a test.", odd, COUNT(odd), "  t odd ~ -o x\n  t"};
+  char *text = 0;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  const Settings defaults = {.out = "here"};
+  options_man(&c, 0, &defaults, f);
+  fclose(f);
+  assert_string_equal(text, ".SS \\&t odd [\\fIOPTION\\fR]... \\&WORD\\[u2026]\n"
+                            "\\&It\\(aqs a test.\n"
+                            ".TP\n\\fB\\-o\\fR, \\fB\\-\\-\\&out\\-to\\fR \\fI\\&A|B\\fR\n"
+                            "\\&.dots, \\(aqquotes\\(aq and \\e back (default here)\n"
+                            ".PP\n.nf\n\\&  t odd \\(ti \\-o x\n\\&  t\n.fi\n");
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(forms_test), cmocka_unit_test(order_test),
-                                     cmocka_unit_test(refused_test), cmocka_unit_test(help_test)};
+                                     cmocka_unit_test(refused_test), cmocka_unit_test(help_test),
+                                     cmocka_unit_test(man_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
