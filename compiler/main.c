@@ -6,6 +6,7 @@
 #include "passes/explain.h"
 #include "passes/group.h"
 #include "passes/pass.h"
+#include "runtime/doctor.h"
 #include "runtime/options.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,12 @@ typedef struct {
   int64_t layer;
   const char *output, *device;               // compile
   bool no_objects, no_fuse;
+  bool json;                                 // doctor
   InterpOptions interp;
 } Settings;
 
-#define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto (on a terminal without NO_COLOR), always or never")
+#define COLOR_ROW                                                                                            \
+  OPTION(Settings, color, 0, "color", "WHEN", "colours: auto (on a terminal, without NO_COLOR), always, never")
 #define MODEL_ROWS                                                                                           \
   OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"),                                \
     OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"),                       \
@@ -71,6 +74,10 @@ static const Option compile_rows[] = {
   OPTION(Settings, no_objects, 0, "no-objects", 0,
          "leave the kernels as sources; mtrun compiles them when it starts"),
 };
+static const Option doctor_rows[] = {
+  OPTION(Settings, json, 0, "json", 0, "print JSON"),
+  COLOR_ROW,
+};
 static const Option opt_rows[] = {
   COLOR_ROW,
   OPTION(Settings, after, 0, "pass", "A,B", "the passes to run, in this order"),
@@ -114,6 +121,13 @@ static const Command commands[] = {
   {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows,
    COUNT(opt_rows),
    "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
+  {"mtc doctor", "",
+   "Says whether this machine can train: compiler, libraries, CPU, memory, cache; what is missing and how to get it.\n"
+   "Exit code 0: it can; 69: something that is required is missing.",
+   doctor_rows, COUNT(doctor_rows),
+   "  mtc doctor\n"
+   "  mtc doctor --json\n"
+   "  MTRUN_OPENBLAS=/opt/lib/libopenblas.so mtc doctor      would that library do?\n"},
 };
 
 static Override override_of(Word w) {
@@ -330,6 +344,13 @@ static Status run_opt(Arena *a, const char *path, const Settings *s) {
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
+static Status run_doctor(Arena *a, const Words *words, const Settings *s) {
+  DoctorOptions o = {.json = s->json};
+  if (words->n) return fail(EXIT_USAGE, "mtc doctor takes no '%.100s' (see mtc doctor --help)", words->at[0].text);
+  TRY(color_of(s->color, 1, &o.color));
+  return doctor(a, &o, stdout);
+}
+
 // ---- main -------------------------------------------------------------------------------------------------
 static void usage(FILE *to) {
   fprintf(to, "usage: mtc COMMAND …\n\n"
@@ -358,6 +379,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   bool help = false;
   TRY(options_parse(a, c, argc, argv, &s, &words, &help));
   if (help) return options_help(c, &defaults, stdout), 0;
+  if (!strcmp(c->name, "mtc doctor")) return run_doctor(a, &words, &s);
   bool explain = !strcmp(c->name, "mtc explain");
   if (words.n < 1 || words.n > (explain ? 2u : 1u))
     return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);

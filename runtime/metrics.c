@@ -14,7 +14,7 @@ static const Str mem_name[] = {
 #undef X
 };
 
-static Str bytes_text(Arena *a, double bytes) {
+Str bytes_text(Arena *a, double bytes) {
   static const Str unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t u = 0;
   while (bytes >= 1024 && u + 1 < COUNT(unit)) bytes /= 1024, u++;

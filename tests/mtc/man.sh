@@ -28,7 +28,8 @@ check() { # PAGE TOOL COMMAND…
     grep -qE "^ +$(basename "$tool") $command " "$folder/text" || wrong "$page: no command $command"
   done
   # --name VALUE and -x, as --help shows them; its own option is told in words
-  grep -oE '^ +(-[A-Za-z](, )?)?(--[a-z0-9-]+)?( [^ ]+)?' "$folder/help" | sed 's/^ *//; s/ *$//' | grep '^-' | sort -u > "$folder/options"
+  grep -oE '^ +(-[A-Za-z](, )?)?(--[a-z0-9-]+)?( [^ ]+)?' "$folder/help" | sed 's/^ *//; s/ *$//' | grep '^-' |
+    sort -u > "$folder/options"
   [ "$(wc -l < "$folder/options")" -gt 5 ] || wrong "$tool: few options in its help"
   while read -r option; do
     case $option in -h*) continue ;; esac
@@ -37,7 +38,7 @@ check() { # PAGE TOOL COMMAND…
   for code in 0 64 70; do grep -qE "^ +$code +" "$folder/text" || wrong "$page: no exit code $code"; done
 }
 
-check "$1" "$4" compile check dump explain interp opt
+check "$1" "$4" compile check dump explain interp opt doctor
 check "$2" "$5"
 check "$3" "$6" prepare inspect samples
 exit $status

@@ -15,7 +15,8 @@ def run(args, terminal=True, term="xterm", **more):
     if term is not None:
         env["TERM"] = term
     if not terminal:
-        return subprocess.run(args, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE).stderr
+        return subprocess.run(args, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE).stderr
     ours, theirs = pty.openpty()
     child = subprocess.Popen(args, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
