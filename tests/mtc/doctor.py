@@ -107,7 +107,8 @@ if all_here["checks"][2]["state"] == "ok":
 ends = library("ends.so", "#include <stdlib.h>\n__attribute__((constructor)) static void end(void) { abort(); }\n")
 found = look(69, MTRUN_OPENBLAS=ends, MTRUN_ONEDNN=dnnl)[1]
 want(found, "OpenBLAS", "missing", "it ends the process", "unset MTRUN_OPENBLAS")
-lies = library("lies.so", "void cblas_sgemm(void) {}\nvoid cblas_dgemm(void) {}\nvoid openblas_set_num_threads(void) {}\n")
+names = ("cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads")
+lies = library("lies.so", "".join("void %s(void) {}\n" % name for name in names))
 found = look(69, MTRUN_OPENBLAS=lies, MTRUN_ONEDNN=dnnl)[1]
 want(found, "OpenBLAS", "missing", "multiplies wrongly", "unset MTRUN_OPENBLAS")
 
