@@ -91,7 +91,8 @@ static const Command commands[] = {
    "  mtrun demo.plan --data DATA\n\n"
    "  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
   {"mtc check", "MODEL.mt",
-   "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.",
+   "Checks a model text: names, dims, dtypes, sizes, layout over the mesh.\n"
+   "MODEL.mt is - for standard input.",
    check_rows, COUNT(check_rows),
    "  mtc check models/gpt2.mt\n"
    "  mtc check models/gpt2.mt -D hidden=770\n"
@@ -120,9 +121,11 @@ static const Command commands[] = {
    "  mtc interp tiny.mt --batches b.safetensors --mesh dp=2,tp=2 --final params.safetensors --log-json -\n"},
   {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows,
    COUNT(opt_rows),
-   "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
+   "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"
+   "  mtc opt gpt2.ir --pass=simplify | diff gpt2.ir -\n"},
   {"mtc doctor", "",
-   "Says whether this machine can train: compiler, libraries, CPU, memory, cache; what is missing and how to get it.\n"
+   "Says whether this machine can train, what is missing, and how to get it.\n"
+   "Looks at the C compiler, the libraries for products, CPU, memory, huge pages, the cache of kernels.\n"
    "Exit code 0: it can; 69: something that is required is missing.",
    doctor_rows, COUNT(doctor_rows),
    "  mtc doctor\n"

@@ -66,8 +66,8 @@ static const Command command = {
   "                                                                  save; run again, it goes on from there\n"
   "  mtrun gpt2.plan --init model.safetensors --sample 'Once'        let the model write\n"
   "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n\n"
-  "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves. Plans come from mtc compile, data\n"
-  "from mtdata prepare."};
+  "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves.\n"
+  "Plans come from mtc compile, data from mtdata prepare."};
 
 static Status check_settings(const Settings *s) {
   const struct { const char *name; int64_t value, least;
@@ -280,6 +280,7 @@ static Status step(Run *r) {
 static Status train(Run *r) {
   MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total};
   TRY(metrics_open(&r->metrics, &r->exec, &o));
+  if (r->set.save) TRY(folder_make(r->set.save));          // not only when the steps are done
   dev_feed(r->dev, feed_input, &r->feed);
   while (r->exec.step < r->total && !stop_asked) TRY(step(r));
   if (r->set.save && r->saved != r->exec.step) TRY(save(r));

@@ -164,8 +164,8 @@ static Status prepare(Arena *a, int argc, char **argv) {
   if (help) return options_help(&prepare_command, &prepare_defaults, stdout), 0;
   TRY(word_check("--tokenizer", o.tokenizer, tokenizers, COUNT(tokenizers)));
   TRY(word_check("--format", o.format, formats, COUNT(formats)));
-  if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT (mtdata prepare --help)");
-  if (!o.out) return fail(EXIT_USAGE, "prepare needs -o PREFIX");
+  if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT: files of text, or - (see mtdata prepare --help)");
+  if (!o.out) return fail(EXIT_USAGE, "prepare needs -o PREFIX: the name of the token files, without .bin and .idx");
   Preparation p = {.options = &o, .start = now_seconds(), .progress = !o.quiet && is_terminal(2)};
   for (uint32_t i = 0; i < in.n; i++) {
     struct stat st;
@@ -548,7 +548,9 @@ static Status command_run(Arena *a, int argc, char **argv) {
     if (!strcmp(argv[1], commands[i].name)) return commands[i].run(a, argc - 1, argv + 1);
     names[i] = commands[i].name;
   }
-  return word_check("command", argv[1], names, COUNT(names));
+  Str near = nearest(argv[1], names, COUNT(names));
+  return fail(EXIT_USAGE, "no command '%.100s'%s%s%s", argv[1], near ? "; did you mean '" : "", near ? near : "",
+              near ? "'?" : "; see mtdata --help");
 }
 
 int main(int argc, char **argv) {

@@ -144,6 +144,21 @@ static void put_default(const Option *o, const void *defaults, FILE *to) {
     fprintf(to, " (default %s)", *(const char *const *)(const void *)field);
 }
 
+// A text from column `left` on: its lines, and where one is too long more of them, stay in that column.
+static void put_wrapped(const char *s, int left, FILE *to) {
+  enum { WIDE = 110 };
+  int at = left;
+  while (*s) {
+    int n = (int)strcspn(s, " \n"), columns = 0;
+    for (int i = 0; i < n; i++) columns += (s[i] & 0xc0) != 0x80;   // UTF-8
+    if (at > left && at + 1 + columns > WIDE) fprintf(to, "\n%*s", left, ""), at = left;
+    else if (at > left) putc(' ', to), at++;
+    fwrite(s, 1, (size_t)n, to), at += columns, s += n;
+    if (*s == '\n') fprintf(to, "\n%*s", left, ""), at = left;
+    s += *s != 0;
+  }
+}
+
 void options_help(const Command *c, const void *defaults, FILE *to) {
   static const Option help = {'h', "help", 0, "print this", OPT_flag, 0};
   char column[128];
@@ -158,10 +173,7 @@ void options_help(const Command *c, const void *defaults, FILE *to) {
     int n = left_column(o, column, sizeof column);
     if (n <= wide) fprintf(to, "%-*s  ", wide, column);
     else fprintf(to, "%s\n%*s  ", column, wide, "");
-    for (const char *p = o->help; *p; p++) {                      // lines of a long help stay in the right column
-      putc(*p, to);
-      if (*p == '\n') fprintf(to, "%*s  ", wide, "");
-    }
+    put_wrapped(o->help, wide + 2, to);
     if (i < c->n) put_default(o, defaults, to);
     putc('\n', to);
   }

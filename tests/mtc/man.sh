@@ -17,7 +17,7 @@ check() { # PAGE TOOL COMMAND…
   plain "$page" > "$folder/text" || exit 77
   [ ! -s "$folder/said" ] || { wrong "$page:"; cat "$folder/said"; }
   if command -v mandoc > /dev/null; then mandoc -Tlint -Werror "$page" || wrong "$page: mandoc complains"; fi
-  grep -q '@' "$page" && grep -nE '@(OPTIONS|VERSION)@' "$page" && wrong "$page: a place was not filled"
+  grep -q '@' "$page" && grep -nE '@[A-Z]+@' "$page" && wrong "$page: a place was not filled"
   for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' FILES 'SEE ALSO'; do
     grep -qx "$section" "$folder/text" || wrong "$page: no section $section"
   done
