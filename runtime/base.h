@@ -104,6 +104,6 @@ Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *
 // path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the
 // folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
-bool is_terminal(int fd);                                         // one that can show more than lines: TERM is set, and not dumb
+bool is_terminal(int fd);                                         // one that shows more than lines: TERM is set, not dumb
 double now_seconds(void);                                         // CLOCK_MONOTONIC
 #endif

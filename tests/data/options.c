@@ -114,8 +114,8 @@ static void wrap_test(void **state) {
   FILE *f = open_memstream(&text, &n);
   options_help(&c, 0, f);
   fclose(f);
-  const char *want = "  -o, --out FILE  words that go on and on, up to the column where a line has to end, and … then on the "
-                     "next\n                  one\n                  two\n  -h, --help      print this\n";
+  const char *want = "  -o, --out FILE  words that go on and on, up to the column where a line has to end, and … "
+                     "then on the next\n                  one\n                  two\n  -h, --help      print this\n";
   assert_non_null(strstr(text, want));
   free(text);
 }
