@@ -28,6 +28,8 @@ static const Ast *read_text(Sema *s, const char *path, uint16_t *source) {
   Program *p = s->p;
   bool input = !strcmp(path, "-");
   Status status = input ? read_input(p->arena, &text, &n) : file_read(p->arena, path, TEXT_LIMIT, &text, &n);
+  if (!status && !strncmp(text, "mt plan ", 8))
+    status = fail(EXIT_INPUT, "%s: it is a plan; mtrun takes it, mtc the model text it was made of", path);
   if (status) return s->status = status, (const Ast *)0;
   *source = diag_source(p->diag, intern(p->in, input ? "(standard input)" : path), text, n);
   return parse(p->arena, p->in, p->diag, *source);

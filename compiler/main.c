@@ -6,6 +6,7 @@
 #include "passes/explain.h"
 #include "passes/group.h"
 #include "passes/pass.h"
+#include "runtime/doctor.h"
 #include "runtime/options.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,12 @@ typedef struct {
   int64_t layer;
   const char *output, *device;               // compile
   bool no_objects, no_fuse;
+  bool json;                                 // doctor
   InterpOptions interp;
 } Settings;
 
-#define COLOR_ROW OPTION(Settings, color, 0, "color", "WHEN", "colours in messages: auto, always or never")
+#define COLOR_ROW                                                                                            \
+  OPTION(Settings, color, 0, "color", "WHEN", "colours: auto (on a terminal, without NO_COLOR), always, never")
 #define MODEL_ROWS                                                                                           \
   OPTION(Settings, say, 'D', 0, "NAME=VALUE", "give a config another value"),                                \
     OPTION(Settings, say, 0, "preset", "NAME", "the values of a preset of the model"),                       \
@@ -71,6 +74,10 @@ static const Option compile_rows[] = {
   OPTION(Settings, no_objects, 0, "no-objects", 0,
          "leave the kernels as sources; mtrun compiles them when it starts"),
 };
+static const Option doctor_rows[] = {
+  OPTION(Settings, json, 0, "json", 0, "print JSON"),
+  COLOR_ROW,
+};
 static const Option opt_rows[] = {
   COLOR_ROW,
   OPTION(Settings, after, 0, "pass", "A,B", "the passes to run, in this order"),
@@ -84,8 +91,11 @@ static const Command commands[] = {
    "  mtrun demo.plan --data DATA\n\n"
    "  mtc compile models/llama.mt -D layers=4 --set train.steps=100 --set precision.compute=f32\n"},
   {"mtc check", "MODEL.mt",
-   "Checks a model text: names, dims, dtypes, sizes, layout over the mesh. MODEL.mt is - for standard input.",
+   "Checks a model text: names, dims, dtypes, sizes, layout over the mesh.\n"
+   "MODEL.mt is - for standard input.",
    check_rows, COUNT(check_rows),
+   "  mtc check models/gpt2.mt\n"
+   "  mtc check models/gpt2.mt -D hidden=770\n"
    "  mtc check models/gpt2.mt --preset xl --mesh dp=4,tp=5\n\n"
    "mtc explain MT0203 says more about a message.\n"},
   {"mtc dump", "MODEL.mt", "Prints the model's graph, as text that reads back or for graphviz.", dump_rows,
@@ -106,10 +116,21 @@ static const Command commands[] = {
    "  mtc explain MT0203\n"},
   {"mtc interp", "MODEL.mt",
    "Trains with the reference interpreter: slow, plain, all ranks of the mesh in one process.", interp_rows,
-   COUNT(interp_rows), 0},
+   COUNT(interp_rows),
+   "  mtc interp models/gpt2.mt --preset demo --batches batches.safetensors --steps 2\n"
+   "  mtc interp tiny.mt --batches b.safetensors --mesh dp=2,tp=2 --final params.safetensors --log-json -\n"},
   {"mtc opt", "FILE.ir", "Reads a graph's text, runs passes on it and prints what comes out.", opt_rows,
    COUNT(opt_rows),
-   "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"},
+   "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"
+   "  mtc opt gpt2.ir --pass=simplify | diff gpt2.ir -\n"},
+  {"mtc doctor", "",
+   "Says whether this machine can train, what is missing, and how to get it.\n"
+   "Looks at the C compiler, the libraries for products, CPU, memory, huge pages, the cache of kernels.\n"
+   "Exit code 0: it can; 69: something that is required is missing.",
+   doctor_rows, COUNT(doctor_rows),
+   "  mtc doctor\n"
+   "  mtc doctor --json\n"
+   "  MTRUN_OPENBLAS=/opt/lib/libopenblas.so mtc doctor      would that library do?\n"},
 };
 
 static Override override_of(Word w) {
@@ -140,11 +161,11 @@ static Status refuse_unmade(const Module *m) {
 }
 
 // ---- the way ----------------------------------------------------------------------------------------------
-static Status color_of(const char *when, bool *on) {                   // auto leaves it as it is
-  if (!when || !strcmp(when, "auto")) return 0;
-  *on = !strcmp(when, "always");
-  return *on || !strcmp(when, "never") ? 0
-                                       : fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
+static Status color_of(const char *when, int fd, bool *on) {
+  static const char *const name[] = {"auto", "always", "never"};       // as in Color
+  for (size_t i = 0; i < COUNT(name); i++)
+    if (!when || !strcmp(when, name[i])) return *on = color_shows((Color)i, fd), 0;
+  return fail(EXIT_USAGE, "--color is auto, always or never, not '%s'", when);
 }
 
 // Text to program, its module through the passes up to `upto` (PASS_none: lowering only).
@@ -155,7 +176,7 @@ static Status build(Arena *a, const char *path, const Settings *s, Pass upto, Pr
   RunOptions run = {0};
   Status status;
   diag_init(diag, a);
-  TRY(color_of(s->color, &diag->color));
+  TRY(color_of(s->color, 2, &diag->color));
   for (uint32_t i = 0; i < s->say.n; i++) o[i] = override_of(s->say.at[i]);
   if (s->skip) TRY(pass_list(s->skip, &run.skip, 0, 0));
   TRY(pass_skippable(run.skip));
@@ -321,9 +342,16 @@ static Status run_interp(Arena *a, const char *path, const Settings *s) {
 static Status run_opt(Arena *a, const char *path, const Settings *s) {
   Diag d;
   diag_init(&d, a);
-  TRY(color_of(s->color, &d.color));
+  TRY(color_of(s->color, 2, &d.color));
   return s->after ? passes_opt(&d, path, s->after, stdout)
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
+}
+
+static Status run_doctor(Arena *a, const Words *words, const Settings *s) {
+  DoctorOptions o = {.json = s->json};
+  if (words->n) return fail(EXIT_USAGE, "mtc doctor takes no '%.100s' (see mtc doctor --help)", words->at[0].text);
+  TRY(color_of(s->color, 1, &o.color));
+  return doctor(a, &o, stdout);
 }
 
 // ---- main -------------------------------------------------------------------------------------------------
@@ -343,10 +371,8 @@ static void usage(FILE *to) {
     "A model text is checked first, and mistakes are told with their line:\n\n"
     "  mtc check models/gpt2.mt -D hidden=770\n"
     "  mtc explain MT0303\n\n"
-    "Exit codes: 0 done; 1 an error in the text; 64 the command line; 65 a file that is not right;\n"
-    "66 a file that is not there; 69 not available; 70 a fault of mtc; 73 cannot write; 74 reading or writing\n"
-    "failed; 77 not permitted.\n"
-    "The language is described in grammar/LANGUAGE.md.\n");
+    "The language is described in grammar/LANGUAGE.md.\n\n");
+  exits_help(to);
 }
 
 static Status command(Arena *a, const Command *c, int argc, char **argv) {
@@ -356,6 +382,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   bool help = false;
   TRY(options_parse(a, c, argc, argv, &s, &words, &help));
   if (help) return options_help(c, &defaults, stdout), 0;
+  if (!strcmp(c->name, "mtc doctor")) return run_doctor(a, &words, &s);
   bool explain = !strcmp(c->name, "mtc explain");
   if (words.n < 1 || words.n > (explain ? 2u : 1u))
     return fail(EXIT_USAGE, "usage: %s %s (see %s --help)", c->name, c->words, c->name);
@@ -366,6 +393,20 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
   if (!strcmp(c->name, "mtc opt")) return run_opt(a, path, &s);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
+}
+
+// What the build puts into mtc(1). Commands on a model begin with the same rows, told once.
+static void print_man(void) {
+  const Settings defaults = {.layer = -1};
+  puts(".SH OPTIONS ON A MODEL\nThe commands that take \\fIMODEL.mt\\fR share these. Later ones win.");
+  options_man_rows(check_rows, COUNT(check_rows), &defaults, stdout);
+  puts(".SH COMMANDS");
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    const Command *c = &commands[i];
+    bool shares = c->n >= COUNT(check_rows) && !strcmp(c->row[0].help, check_rows[0].help);
+    options_man(c, shares ? COUNT(check_rows) : 0, &defaults, stdout);
+  }
+  exits_man(stdout);
 }
 
 static Status list(void (*what)(Text *t)) {
@@ -398,6 +439,7 @@ static Status run(int argc, char **argv) {
   if (argc < 2) return usage(stderr), EXIT_USAGE;
   if (is_help(argv[1]) && argc == 2) return usage(stdout), 0;
   if (!strcmp(argv[1], "--version")) return puts("mtc " MT_VERSION), 0;
+  if (!strcmp(argv[1], "--man")) return print_man(), 0;
   if (!strcmp(argv[1], "--list-ops")) return list(ops_list);
   if (!strcmp(argv[1], "--list-passes")) return list(passes_list);
   if (!strcmp(argv[1], "--list-settings")) return list(settings_list);

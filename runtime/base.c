@@ -406,6 +406,11 @@ out:
   return s;
 }
 
+bool is_terminal(int fd) {
+  const char *term = getenv("TERM");
+  return isatty(fd) && term && *term && strcmp(term, "dumb");
+}
+
 double now_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

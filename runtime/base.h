@@ -77,20 +77,20 @@ static inline bool add_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_
 // A Status is 0 or the process's exit code. The first place that knows writes the message (fail), callers pass it up.
 typedef int Status;
 #define EXITS(X) \
-  X(OK, 0)          /* done */ \
-  X(COMPILE, 1)     /* an error in the user's text */ \
-  X(USAGE, 64)      /* the command line */ \
-  X(INPUT, 65)      /* a file that is not right: plan, data, checkpoint */ \
-  X(MISSING, 66)    /* a file that is not there */ \
-  X(UNAVAILABLE, 69)/* device or library */ \
-  X(INTERNAL, 70)   /* a promise of ours is broken */ \
-  X(CREATE, 73)     /* cannot write there */ \
-  X(IO, 74)         /* reading or writing failed */ \
-  X(AGAIN, 75)      /* stopped and saved: run me again */ \
-  X(PEER, 76)       /* a peer is lost */ \
-  X(PERMISSION, 77)
+  X(OK,           0, "done") \
+  X(COMPILE,      1, "an error in the model text") \
+  X(USAGE,       64, "a mistake on the command line") \
+  X(INPUT,       65, "a file that is not right: plan, data, checkpoint") \
+  X(MISSING,     66, "a file that is not there") \
+  X(UNAVAILABLE, 69, "a device, compiler or library that is not there; mtc doctor says how to get it") \
+  X(INTERNAL,    70, "a fault of the program") \
+  X(CREATE,      73, "no place to write to") \
+  X(IO,          74, "reading or writing failed") \
+  X(AGAIN,       75, "stopped, and saved where asked to: run it again") \
+  X(PEER,        76, "another rank is lost") \
+  X(PERMISSION,  77, "not permitted")
 enum {
-#define X(name, code) EXIT_##name = code,
+#define X(name, code, what) EXIT_##name = code,
   EXITS(X)
 #undef X
 };
@@ -104,6 +104,7 @@ Status file_read(Arena *a, const char *path, size_t limit, char **data, size_t *
 // path is replaced at once or not at all: a temporary beside it, fsync, rename, fsync of the
 // folder; a device or a pipe is written to
 Status file_write(const char *path, const void *data, size_t n);
+bool is_terminal(int fd);                                         // one that shows more than lines: TERM is set, not dumb
 double now_seconds(void);                                         // CLOCK_MONOTONIC
 int64_t peak_bytes(void);                                         // most memory that this process has had; 0: unknown
 #endif

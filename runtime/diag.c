@@ -2,11 +2,15 @@
 #include "runtime/diag.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+bool color_shows(Color c, int fd) {
+  const char *no = getenv("NO_COLOR");
+  return c == COLOR_always || (c == COLOR_auto && is_terminal(fd) && !(no && *no));
+}
 
 void diag_init(Diag *d, Arena *a) {
   *d = (Diag){.arena = a, .limit = 20};
-  d->color = isatty(2) && !(getenv("NO_COLOR") && *getenv("NO_COLOR"));
+  d->color = color_shows(COLOR_auto, 2);
   vec_push(a, &d->source, (Source){.path = "?"});
 }
 

@@ -18,6 +18,10 @@ typedef struct {
   size_t *line; uint32_t nline;              // byte offset of each line, made on first use
 } Source;
 
+typedef enum { COLOR_auto, COLOR_always, COLOR_never } Color;
+// auto: where fd is a terminal that can show colours, and NO_COLOR is not set
+bool color_shows(Color c, int fd);
+
 typedef struct Diag {
   Arena *arena;
   Text *to;                                  // 0: stderr; else messages are collected there (tests)

@@ -81,10 +81,22 @@ static Status documents_check(Indexed *x, int64_t *part) {
   return 0;
 }
 
+// Token files are named without what they end in.
+static Status absent(Arena *a, const char *prefix) {
+  size_t n = strlen(prefix);
+  const char *end = n > 4 ? prefix + n - 4 : "";
+  const char *less = arena_strndup(a, prefix, n - MIN(n, (size_t)4));
+  if ((!strcmp(end, ".idx") || !strcmp(end, ".bin")) && !access(arena_printf(a, "%s.idx", less), F_OK))
+    return fail(EXIT_MISSING, "%s.idx: No such file or directory; did you mean '%s'?", prefix, less);
+  return fail(EXIT_MISSING, "%s.idx: No such file or directory; mtdata prepare makes token files: "
+              "mtdata prepare TEXT -o %s", prefix, prefix);
+}
+
 Status indexed_open(Arena *a, const char *prefix, Indexed *x) {
   int64_t size;
   *x = (Indexed){.prefix = arena_strndup(a, prefix, strlen(prefix)), .idx = arena_printf(a, "%s.idx", prefix),
                  .bin = arena_printf(a, "%s.bin", prefix), .idx_fd = -1, .bin_fd = -1};
+  if (access(x->idx, F_OK) && errno == ENOENT) return absent(a, prefix);
   Status s = file_open(x->idx, &x->idx_fd, &size);
   if (!s) s = file_open(x->bin, &x->bin_fd, &x->bin_bytes);
   if (!s) s = head_read(x, size);

@@ -143,19 +143,22 @@ static Status private_folder(Jit *j) {
   return 0;
 }
 
-static Status find_folder(Jit *j) {
+const char *jit_cache(Arena *a, const char **wrong) {
   const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (base && *base == '/') base = arena_strndup(j->arena, base, strlen(base));
-  else if (home && *home == '/') base = arena_printf(j->arena, "%s/.cache", home);
-  else return private_folder(j);
-  const char *mt = arena_printf(j->arena, "%s/mt", base), *folder = arena_printf(j->arena, "%s/kernels", mt);
-  int e = make_folders(j->arena, folder);
-  const char *wrong = e ? strerror(e) : folder_wrong(mt), *which = e || wrong ? mt : folder;
-  if (!wrong) wrong = folder_wrong(folder);
-  if (wrong) {
-    fail(0, "the kernel cache %s is not used, a private folder is for this run: %s", which, wrong);
-    return private_folder(j);
-  }
+  if (base && *base == '/') base = arena_strndup(a, base, strlen(base));
+  else if (home && *home == '/') base = arena_printf(a, "%s/.cache", home);
+  else return *wrong = "neither XDG_CACHE_HOME nor HOME is a path from the root", (const char *)0;
+  const char *mt = arena_printf(a, "%s/mt", base), *folder = arena_printf(a, "%s/kernels", mt);
+  int e = make_folders(a, folder);
+  if ((*wrong = e ? strerror(e) : folder_wrong(mt))) return mt;
+  *wrong = folder_wrong(folder);
+  return folder;
+}
+
+static Status find_folder(Jit *j) {
+  const char *wrong, *folder = jit_cache(j->arena, &wrong);
+  if (wrong && folder) fail(0, "the kernel cache %s is not used, a private folder is for this run: %s", folder, wrong);
+  if (wrong) return private_folder(j);
   j->folder = folder;
   return 0;
 }

@@ -64,9 +64,13 @@ static const Option rows[] = {
 
 static const Command command = {
   "mtrun", "PLAN", "Runs a plan that mtc compiled: trains, evaluates, saves, samples.", rows, COUNT(rows),
-  "Exit codes: 0 done, 64 usage, 65 bad input, 66 missing input, 69 device or library unavailable, 70 internal,\n"
-  "73 74 cannot write, 75 stopped and saved (run it again), 77 permission."};
-
+  "  mtrun gpt2.plan --data book --eval-every 100                    train, and look at what was held out\n"
+  "  mtrun gpt2.plan --data book --save ckpt --save-every 100 --resume auto\n"
+  "                                                                  save; run again, it goes on from there\n"
+  "  mtrun gpt2.plan --init model.safetensors --sample 'Once'        let the model write\n"
+  "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n\n"
+  "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves.\n"
+  "Plans come from mtc compile, data from mtdata prepare."};
 
 static Status check_settings(const Settings *s) {
   const struct { const char *name; int64_t value, least;
@@ -282,6 +286,7 @@ static Status step(Run *r) {
 static Status train(Run *r) {
   MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total};
   TRY(metrics_open(&r->metrics, &r->exec, &o));
+  if (r->set.save) TRY(folder_make(r->set.save));          // not only when the steps are done
   dev_feed(r->dev, feed_input, &r->feed);
   while (r->exec.step < r->total && !stop_asked) TRY(step(r));
   if (r->set.save && r->saved != r->exec.step) TRY(save(r));
@@ -342,15 +347,21 @@ static Status run(Run *r, const char *path) {
                    : 0;
 }
 
+static void print_man(const Settings *defaults) {          // what the build puts into mtrun(1)
+  puts(".SH OPTIONS");
+  options_man(&command, 0, defaults, stdout), exits_man(stdout);
+}
+
 int main(int argc, char **argv) {
-  Run r = {.arena = arena_create(),
-           .set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
+  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
   Words words = {0};
   bool help;
   program_name = "mtrun";
+  if (argc == 2 && !strcmp(argv[1], "--man")) return print_man(&r.set), 0;
+  r.arena = arena_create();
   const Settings defaults = r.set;
   Status e = options_parse(r.arena, &command, argc, argv, &r.set, &words, &help);
-  if (!e && help) options_help(&command, &defaults, stdout);
+  if (!e && help) options_help(&command, &defaults, stdout), putchar('\n'), exits_help(stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
   else if (!e && words.n != 1)
     e = fail(EXIT_USAGE,

@@ -14,7 +14,7 @@ static const Str mem_name[] = {
 #undef X
 };
 
-static Str bytes_text(Arena *a, double bytes) {
+Str bytes_text(Arena *a, double bytes) {
   static const Str unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t u = 0;
   while (bytes >= 1024 && u + 1 < COUNT(unit)) bytes /= 1024, u++;
@@ -172,13 +172,12 @@ static void print_valid(Metrics *m, const MetricsStep *s) {
 
 // ---- a step ------------------------------------------------------------------------------------------------------
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
-  const char *term = getenv("TERM");
   *m = (Metrics){.exec = x,
                  .options = *o,
                  .console = stdout,
                  .tokens = tokens_of(x->plan),
                  .flops = plan_step_flops(x->plan)};
-  m->bar = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+  m->bar = is_terminal(STDERR_FILENO);
   m->arena = arena_create(), text_init(&m->line, m->arena);
   if (!o->json) return 0;
   if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;

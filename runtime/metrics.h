@@ -36,4 +36,5 @@ Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
 Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);
 // says if the log could not be written; again: nothing
 Status metrics_close(Metrics *m);
+Str    bytes_text(Arena *a, double bytes);                        // "41.2 MiB"
 #endif

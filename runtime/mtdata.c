@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 // ---- prepare ----------------------------------------------------------------------------------------------------
 typedef struct { const char *out, *tokenizer, *format, *key; bool quiet; } PrepareOptions;
+static const PrepareOptions prepare_defaults = {.tokenizer = "bytes", .format = "auto", .key = "text"};
 static const Option prepare_rows[] = {
   OPTION(PrepareOptions, out, 'o', "out", "PREFIX", "write PREFIX.bin and PREFIX.idx"),
   OPTION(PrepareOptions, tokenizer, 0, "tokenizer", "NAME",
@@ -25,7 +25,10 @@ static const Option prepare_rows[] = {
 static const Command prepare_command = {
   "mtdata prepare", "INPUT...", "Turns text into a token file that trains. INPUT - is the standard input.",
   prepare_rows, COUNT(prepare_rows),
-  "  mtdata prepare book.txt -o data/book\n  mtdata prepare web-*.jsonl --jsonl-key text -o data/web"};
+  "  mtdata prepare book.txt -o data/book                       the whole file is one document\n"
+  "  mtdata prepare --format lines verses.txt -o data/book      each line is one\n"
+  "  mtdata prepare web-*.jsonl --jsonl-key text -o data/web    each line is an object that holds one\n"
+  "  mtrun gpt2.plan --data data/book                           then train on it"};
 
 // One sequence holds at most 2^31-1 tokens: longer documents are cut here.
 enum { SEQUENCE_LIMIT = 1 << 30, PART = 1 << 16 };
@@ -154,17 +157,16 @@ static Status word_check(const char *option, const char *value, const Str *known
 
 static Status prepare(Arena *a, int argc, char **argv) {
   static const Str tokenizers[] = {"bytes"}, formats[] = {"auto", "text", "lines", "jsonl"};
-  const PrepareOptions defaults = {.tokenizer = "bytes", .format = "auto", .key = "text"};
-  PrepareOptions o = defaults;
+  PrepareOptions o = prepare_defaults;
   Words in = {0};
   bool help;
   TRY(options_parse(a, &prepare_command, argc, argv, &o, &in, &help));
-  if (help) return options_help(&prepare_command, &defaults, stdout), 0;
+  if (help) return options_help(&prepare_command, &prepare_defaults, stdout), 0;
   TRY(word_check("--tokenizer", o.tokenizer, tokenizers, COUNT(tokenizers)));
   TRY(word_check("--format", o.format, formats, COUNT(formats)));
-  if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT (mtdata prepare --help)");
-  if (!o.out) return fail(EXIT_USAGE, "prepare needs -o PREFIX");
-  Preparation p = {.options = &o, .start = now_seconds(), .progress = !o.quiet && isatty(2)};
+  if (!in.n) return fail(EXIT_USAGE, "prepare needs an INPUT: files of text, or - (see mtdata prepare --help)");
+  if (!o.out) return fail(EXIT_USAGE, "prepare needs -o PREFIX: the name of the token files, without .bin and .idx");
+  Preparation p = {.options = &o, .start = now_seconds(), .progress = !o.quiet && is_terminal(2)};
   for (uint32_t i = 0; i < in.n; i++) {
     struct stat st;
     if (!stat(in.at[i].text, &st)) p.total += st.st_size;
@@ -188,6 +190,7 @@ static Status prepare(Arena *a, int argc, char **argv) {
 
 // ---- inspect ----------------------------------------------------------------------------------------------------
 typedef struct { bool json, scan; int64_t show; } InspectOptions;
+static const InspectOptions inspect_defaults = {.show = -1};
 static const Option inspect_rows[] = {
   OPTION(InspectOptions, scan, 0, "scan", 0, "read every token too: smallest and largest id"),
   OPTION(InspectOptions, show, 0, "show", "N", "print the tokens of sequence N, and as bytes"),
@@ -195,7 +198,10 @@ static const Option inspect_rows[] = {
 };
 static const Command inspect_command = {
   "mtdata inspect", "PREFIX", "Checks every entry of PREFIX.idx and says what the token file holds.", inspect_rows,
-  COUNT(inspect_rows), 0};
+  COUNT(inspect_rows),
+  "  mtdata inspect data/book                 how many tokens, in how many documents\n"
+  "  mtdata inspect data/book --show 0        the first sequence, as ids and as text\n"
+  "  mtdata inspect data/book --scan          the largest id: has the model's vocabulary room for it?"};
 
 static Status tokens_scan(const Indexed *x, int32_t *least, int32_t *most) {
   int32_t token[PART];
@@ -225,12 +231,11 @@ static Status sequence_show(Arena *a, const Indexed *x, int64_t i, bool json) {
 }
 
 static Status inspect(Arena *a, int argc, char **argv) {
-  const InspectOptions defaults = {.show = -1};
-  InspectOptions o = defaults;
+  InspectOptions o = inspect_defaults;
   Words in = {0};
   bool help;
   TRY(options_parse(a, &inspect_command, argc, argv, &o, &in, &help));
-  if (help) return options_help(&inspect_command, &defaults, stdout), 0;
+  if (help) return options_help(&inspect_command, &inspect_defaults, stdout), 0;
   if (in.n != 1) return fail(EXIT_USAGE, "inspect needs one PREFIX (mtdata inspect --help)");
   const char *prefix = in.at[0].text;
   if (ends_with(prefix, ".idx") || ends_with(prefix, ".bin")) prefix = arena_strndup(a, prefix, strlen(prefix) - 4);
@@ -276,6 +281,8 @@ typedef struct {
   const char *size, *split, *train, *valid, *test, *which;
   bool json, eod_mask, reset_positions, keep_partial_valid;
 } SamplesOptions;
+static const SamplesOptions samples_defaults = {
+  .extra = 1, .surplus = 0.005, .split = "1,0,0", .pad = -1, .eod = -1, .first = -1};
 static const Option samples_rows[] = {
   OPTION(SamplesOptions, seq, 0, "seq", "L", "tokens per sample"),
   OPTION(SamplesOptions, seed, 0, "seed", "S", "0 to 4294967295"),
@@ -299,7 +306,9 @@ static const Option samples_rows[] = {
 static const Command samples_command = {
   "mtdata samples", "DATA...", "Shows which samples training sees, in which order: Megatron-LM's for the same seed.\n"
   "DATA is PREFIX, several of them, or weights and prefixes: 0.3 A 0.7 B.", samples_rows, COUNT(samples_rows),
-  "  mtdata samples data/web --seq 1024 --seed 1234 --size 10000 --split 990,10,0"};
+  "  mtdata samples data/book --seq 128 --first 2               the first two samples of an epoch\n"
+  "  mtdata samples data/web --seq 1024 --seed 1234 --size 10000 --split 990,10,0\n"
+  "  mtdata samples 0.3 data/book 0.7 data/web --seq 1024 --size 1000 --json"};
 
 static Status sizes_parse(const char *text, int64_t size[SPLITS]) {
   for (int k = 0; text; k++) {
@@ -472,14 +481,13 @@ static Status any_sample(const Data *d) {
 }
 
 static Status samples(Arena *a, int argc, char **argv) {
-  const SamplesOptions defaults = {.extra = 1, .surplus = 0.005, .split = "1,0,0", .pad = -1, .eod = -1, .first = -1};
-  SamplesOptions o = defaults;
+  SamplesOptions o = samples_defaults;
   Words in = {0};
   bool help;
   DataRule r;
   Data d = {.rule = {.pad = -1}};
   TRY(options_parse(a, &samples_command, argc, argv, &o, &in, &help));
-  if (help) return options_help(&samples_command, &defaults, stdout), 0;
+  if (help) return options_help(&samples_command, &samples_defaults, stdout), 0;
   TRY(samples_rule(a, &o, &in, &r));
   d.rule = r;
   TRY(order_open(a, &r.order, &d.order));
@@ -492,16 +500,36 @@ static Status samples(Arena *a, int argc, char **argv) {
 }
 
 // ---- the program ------------------------------------------------------------------------------------------------
-static const struct { Str name; Status (*run)(Arena *, int, char **); Str about; } commands[] = {
-  {"prepare", prepare, "text or JSONL to a token file"},
-  {"inspect", inspect, "what a token file holds"},
-  {"samples", samples, "the order of training samples"},
+static const struct {
+  Str name;
+  Status (*run)(Arena *, int, char **);
+  const Command *command;
+  const void *defaults;
+} commands[] = {
+  {"prepare", prepare, &prepare_command, &prepare_defaults},
+  {"inspect", inspect, &inspect_command, &inspect_defaults},
+  {"samples", samples, &samples_command, &samples_defaults},
 };
 
 static void usage(FILE *to) {
-  fprintf(to, "usage: mtdata COMMAND ...\n\n");
-  for (size_t i = 0; i < COUNT(commands); i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
-  fprintf(to, "\nmtdata COMMAND --help says more.\n");
+  fprintf(to, "usage: mtdata COMMAND ...\n\n"
+              "Prepares data for mtrun: text to token files, in Megatron-LM's format.\n\n");
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    Str about = commands[i].command->about;
+    fprintf(to, "  mtdata %-10s %.*s\n", commands[i].name, (int)strcspn(about, "\n"), about);
+  }
+  fprintf(to, "\n"
+              "  mtdata COMMAND --help    the options of a command\n"
+              "  mtdata --version\n\n"
+              "  mtdata prepare book.txt -o book\n"
+              "  mtdata inspect book\n\n");
+  exits_help(to);
+}
+
+static void print_man(void) {                                     // what the build puts into mtdata(1)
+  puts(".SH COMMANDS");
+  for (size_t i = 0; i < COUNT(commands); i++) options_man(commands[i].command, 0, commands[i].defaults, stdout);
+  exits_man(stdout);
 }
 
 static Status command_run(Arena *a, int argc, char **argv) {
@@ -514,11 +542,15 @@ static Status command_run(Arena *a, int argc, char **argv) {
     usage(stdout);
     return 0;
   }
+  if (!strcmp(argv[1], "--version")) return puts("mtdata " MT_VERSION), 0;
+  if (!strcmp(argv[1], "--man")) return print_man(), 0;
   for (size_t i = 0; i < COUNT(commands); i++) {
     if (!strcmp(argv[1], commands[i].name)) return commands[i].run(a, argc - 1, argv + 1);
     names[i] = commands[i].name;
   }
-  return word_check("command", argv[1], names, COUNT(names));
+  Str near = nearest(argv[1], names, COUNT(names));
+  return fail(EXIT_USAGE, "no command '%.100s'%s%s%s", argv[1], near ? "; did you mean '" : "", near ? near : "",
+              near ? "'?" : "; see mtdata --help");
 }
 
 int main(int argc, char **argv) {

@@ -50,7 +50,8 @@ static const Option *option_find(const Command *c, const char *name, size_t n) {
   return 0;
 }
 
-static Status unknown(const Command *c, const char *given, size_t n) {
+// The option nearest to what was given, without its hyphens; 0: none is near.
+static Str near_option(const Command *c, const char *given, size_t n) {
   enum { MOST = 128 };
   Str names[MOST + 1] = {"help"};
   size_t count = 1;
@@ -58,7 +59,11 @@ static Status unknown(const Command *c, const char *given, size_t n) {
   for (size_t i = 0; i < c->n && count <= MOST; i++)
     if (c->row[i].name) names[count++] = c->row[i].name;
   snprintf(word, sizeof word, "%.*s", (int)MIN(n, 63), given);
-  Str near = nearest(word, names, count);
+  return nearest(word, names, count);
+}
+
+static Status unknown(const Command *c, const char *given, size_t n) {
+  Str near = near_option(c, given, n);
   return fail(EXIT_USAGE, "unknown option --%.*s%s%s%s (%s --help lists them)", (int)MIN(n, 100), given,
               near ? ", did you mean --" : "", near ? near : "", near ? "?" : "", c->name);
 }
@@ -78,12 +83,18 @@ static Status long_option(Arena *a, const Command *c, char **argv, int argc, int
   return option_set(a, o, argv[++*i], into);
 }
 
+static Status unknown_letter(const Command *c, char letter, const char *given) {
+  Str near = near_option(c, given + 1, strcspn(given + 1, "="));  // -steps for --steps
+  return fail(EXIT_USAGE, "unknown option -%c in '%.100s'%s%s%s (%s --help lists them)", letter, given,
+              near ? ", did you mean --" : "", near ? near : "", near ? "?" : "", c->name);
+}
+
 static Status short_option(Arena *a, const Command *c, char **argv, int argc, int *i, void *into) {
   for (const char *p = argv[*i] + 1; *p; p++) {
     const Option *o = 0;
     for (size_t k = 0; k < c->n && !o; k++)
       if (c->row[k].letter == *p) o = &c->row[k];
-    if (!o) return fail(EXIT_USAGE, "unknown option -%c in '%.100s' (%s --help lists them)", *p, argv[*i], c->name);
+    if (!o) return unknown_letter(c, *p, argv[*i]);
     if (o->kind == OPT_flag) {
       TRY(option_set(a, o, 0, into));
       continue;
@@ -123,6 +134,7 @@ static int left_column(const Option *o, char *to, size_t n) {
 }
 
 static void put_default(const Option *o, const void *defaults, FILE *to) {
+  if (!defaults) return;
   const char *field = (const char *)defaults + o->at;
   if (o->kind == OPT_int && *(const int64_t *)(const void *)field > 0)
     fprintf(to, " (default %lld)", (long long)*(const int64_t *)(const void *)field);
@@ -130,6 +142,21 @@ static void put_default(const Option *o, const void *defaults, FILE *to) {
     fprintf(to, " (default %g)", *(const double *)(const void *)field);
   if (o->kind == OPT_text && *(const char *const *)(const void *)field)
     fprintf(to, " (default %s)", *(const char *const *)(const void *)field);
+}
+
+// A text from column `left` on: its lines, and where one is too long more of them, stay in that column.
+static void put_wrapped(const char *s, int left, FILE *to) {
+  enum { WIDE = 110 };
+  int at = left;
+  while (*s) {
+    int n = (int)strcspn(s, " \n"), columns = 0;
+    for (int i = 0; i < n; i++) columns += (s[i] & 0xc0) != 0x80;   // UTF-8
+    if (at > left && at + 1 + columns > WIDE) fprintf(to, "\n%*s", left, ""), at = left;
+    else if (at > left) putc(' ', to), at++;
+    fwrite(s, 1, (size_t)n, to), at += columns, s += n;
+    if (*s == '\n') fprintf(to, "\n%*s", left, ""), at = left;
+    s += *s != 0;
+  }
 }
 
 void options_help(const Command *c, const void *defaults, FILE *to) {
@@ -146,12 +173,66 @@ void options_help(const Command *c, const void *defaults, FILE *to) {
     int n = left_column(o, column, sizeof column);
     if (n <= wide) fprintf(to, "%-*s  ", wide, column);
     else fprintf(to, "%s\n%*s  ", column, wide, "");
-    for (const char *p = o->help; *p; p++) {                      // lines of a long help stay in the right column
-      putc(*p, to);
-      if (*p == '\n') fprintf(to, "%*s  ", wide, "");
-    }
-    if (defaults && i < c->n) put_default(o, defaults, to);
+    put_wrapped(o->help, wide + 2, to);
+    if (i < c->n) put_default(o, defaults, to);
     putc('\n', to);
   }
   if (c->more) fprintf(to, "\n%s\n", c->more);
+}
+
+static const struct { int code; Str what; } exits[] = {
+#define X(name, code, what) {code, what},
+  EXITS(X)
+#undef X
+};
+
+void exits_help(FILE *to) {
+  fputs("Exit codes:\n", to);
+  for (size_t i = 0; i < COUNT(exits); i++) fprintf(to, "  %2d  %s\n", exits[i].code, exits[i].what);
+}
+
+// ---- man --------------------------------------------------------------------------------------------------------
+// A text that groff shows as it is. `lines`: its lines stay lines; else they are filled.
+static void man_text(const char *s, bool lines, FILE *to) {
+  static const struct { const char *text, *roff; } change[] = {
+    {"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"`", "\\(ga"}, {"^", "\\(ha"}, {"~", "\\(ti"}, {"…", "\\[u2026]"}};
+  fputs("\\&", to);                                               // a dot at the start is no request
+  while (*s) {
+    size_t i = 0;
+    while (i < COUNT(change) && strncmp(s, change[i].text, strlen(change[i].text))) i++;
+    if (i < COUNT(change)) fputs(change[i].roff, to), s += strlen(change[i].text);
+    else if (*s == '\n' && s[1]) fputs(lines ? "\n\\&" : " ", to), s++;
+    else putc(*s++, to);
+  }
+}
+
+static void man_option(const Option *o, const void *defaults, FILE *to) {
+  fputs(".TP\n\\fB", to);
+  if (o->letter) fprintf(to, "\\-%c%s", o->letter, o->name ? "\\fR, \\fB" : "");
+  if (o->name) fputs("\\-\\-", to), man_text(o->name, false, to);
+  fputs("\\fR", to);
+  if (o->value) fputs(" \\fI", to), man_text(o->value, false, to), fputs("\\fR", to);
+  putc('\n', to);
+  man_text(o->help, false, to);
+  put_default(o, defaults, to);
+  putc('\n', to);
+}
+
+void options_man_rows(const Option *row, size_t n, const void *defaults, FILE *to) {
+  for (size_t i = 0; i < n; i++) man_option(&row[i], defaults, to);
+}
+
+void options_man(const Command *c, size_t skip, const void *defaults, FILE *to) {
+  fputs(".SS ", to), man_text(c->name, false, to), fputs(" [\\fIOPTION\\fR]... ", to), man_text(c->words, false, to);
+  putc('\n', to), man_text(c->about, false, to), putc('\n', to);
+  options_man_rows(c->row + skip, c->n - skip, defaults, to);
+  if (c->more) fputs(".PP\n.nf\n", to), man_text(c->more, true, to), fputs("\n.fi\n", to);
+}
+
+void exits_man(FILE *to) {
+  fputs(".SH EXIT STATUS\n", to);
+  for (size_t i = 0; i < COUNT(exits); i++) {
+    fprintf(to, ".TP\n.B %d\n", exits[i].code);
+    man_text(exits[i].what, false, to), putc('\n', to);
+  }
 }

@@ -47,6 +47,11 @@ typedef struct {
 // words. --help and -h set *help and stop. An unknown option is refused with the nearest one.
 Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help);
 void   options_help(const Command *c, const void *defaults, FILE *to);
+void   exits_help(FILE *to);                                      // the exit codes, a line each
+// The same as text for man(1). A command becomes a subsection; its first `skip` options are told elsewhere.
+void   options_man(const Command *c, size_t skip, const void *defaults, FILE *to);
+void   options_man_rows(const Option *row, size_t n, const void *defaults, FILE *to);
+void   exits_man(FILE *to);
 Status options_int(const char *what, const char *text, int64_t *v);           // the whole text is one number
 Status options_real(const char *what, const char *text, double *v);
 #endif

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 static const Str mem_name[] = {
@@ -643,7 +644,7 @@ static void take_binary(Reader *r) {
 const char *plan_parse(Plan *p, const char *data, size_t n) {
   Reader r = {p, data, data + n, 1, 0, -1};
   static const char magic[] = "mt plan ";
-  if (!next_is(&r, magic)) return "it is no plan";
+  if (!next_is(&r, magic)) return "it is no plan; mtc compile makes one of a model text";
   if (digits(&r, 0, INT32_MAX) != PLAN_VERSION && !r.why)
     return arena_printf(p->arena,
                         "a plan of another version; this program reads version %d: compile the model again",
@@ -664,6 +665,8 @@ const char *plan_parse(Plan *p, const char *data, size_t n) {
 Status plan_load(Arena *a, const char *path, Plan **plan) {
   char *data;
   size_t n;
+  if (access(path, F_OK) && errno == ENOENT)
+    return fail(EXIT_MISSING, "%s: No such file or directory; mtc compile MODEL.mt -o %s makes a plan", path, path);
   TRY(file_read(a, path, (size_t)1 << 34, &data, &n));
   *plan = plan_create(a);
   const char *why = plan_parse(*plan, data, n);

@@ -72,6 +72,10 @@ def prepare():
     bad(64, "did you mean jsonl", "prepare", "a.txt", "-o", "n", "--format=json")
     bad(64, "needs an INPUT", "prepare", "-o", "n")
     bad(64, "needs -o", "prepare", "a.txt")
+    bad(64, "no command 'prepair'; did you mean 'prepare'?", "prepair", "a.txt")
+    bad(64, "no command 'xyzzy'; see mtdata --help", "xyzzy")
+    bad(66, "mtdata prepare makes token files: mtdata prepare TEXT -o gone", "inspect", "gone")
+    bad(66, "m.bin.idx: No such file or directory; did you mean 'm'?", "samples", "m.bin", "--seq", "2")
     # a prefix that is written again is replaced
     good("prepare", "l.txt", "-o", "t")
     assert tokens("t") == [list(b"a b\n\nlast") + [256]]
@@ -82,7 +86,8 @@ def progress():
     write("big.txt", b"x" * 3000000)
     assert not run("prepare", "big.txt", "-o", "big").stderr
     master, slave = pty.openpty()
-    p = subprocess.Popen([MTDATA, "prepare", "-", "-o", "big"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=slave)
+    p = subprocess.Popen([MTDATA, "prepare", "-", "-o", "big"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                         stderr=slave, env=os.environ | {"TERM": "xterm"})
     os.close(slave)
     import time
     for _ in range(4):
@@ -152,7 +157,7 @@ def command_line():
     assert "(default 0.005)" in good("samples", "-h")
     assert "(default 0.005)" in good("samples", "--surplus=1", "--help")
     bad(64, "usage: mtdata COMMAND")
-    bad(64, "did you mean samples", "sample")
+    bad(64, "did you mean 'samples'?", "sample")
     bad(64, "unknown option --seded, did you mean --seed?", "samples", "--seded", "3")
     bad(64, "unknown option --jsn, did you mean --json?", "inspect", "--jsn")
     bad(64, "unknown option --zzzzzz (mtdata samples --help", "samples", "--zzzzzz")

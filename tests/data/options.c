@@ -64,7 +64,8 @@ static void refused_test(void **state) {
   struct { const char *line, *message; } bad[] = {
     {"--step 5", "unknown option --step, did you mean --steps?"}, {"--stpes=5", "did you mean --steps?"},
     {"--hepl", "did you mean --help?"}, {"--xyzzy", "unknown option --xyzzy (t --help lists them)"},
-    {"-x", "unknown option -x"},
+    {"-x", "unknown option -x"}, {"-rate=2", "did you mean --rate?"},
+    {"-sets a=1", "unknown option -s in '-sets', did you mean --set? (t --help lists them)"},
     {"-jx", "unknown option -x in '-jx'"}, {"--steps", "--steps needs a value: --steps N"},
     {"--steps --json", "--steps needs a value"},
     {"-o", "-o needs a value: -o FILE"}, {"--json=yes", "--json takes no value"},
@@ -103,8 +104,43 @@ static void help_test(void **state) {
   arena_destroy(p.arena);
 }
 
+static void wrap_test(void **state) {
+  (void)state;
+  static const Option wordy[] = {OPTION(Settings, out, 'o', "out", "FILE",
+    "words that go on and on, up to the column where a line has to end, and … then on the next one\ntwo")};
+  const Command c = {"t", "", "A test.", wordy, COUNT(wordy), 0};
+  char *text = 0;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  options_help(&c, 0, f);
+  fclose(f);
+  const char *want = "  -o, --out FILE  words that go on and on, up to the column where a line has to end, and … "
+                     "then on the next\n                  one\n                  two\n  -h, --help      print this\n";
+  assert_non_null(strstr(text, want));
+  free(text);
+}
+
+static void man_test(void **state) {
+  (void)state;
+  static const Option odd[] = {OPTION(Settings, out, 'o', "out-to", "A|B", ".dots, 'quotes' and\n\\ back")};
+  const Command c = {"t odd", "WORD…", "It's a test.", odd, COUNT(odd), "  t odd ~ -o x\n  t"};
+  char *text = 0;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  const Settings defaults = {.out = "here"};
+  options_man(&c, 0, &defaults, f);
+  fclose(f);
+  assert_string_equal(text, ".SS \\&t odd [\\fIOPTION\\fR]... \\&WORD\\[u2026]\n"
+                            "\\&It\\(aqs a test.\n"
+                            ".TP\n\\fB\\-o\\fR, \\fB\\-\\-\\&out\\-to\\fR \\fI\\&A|B\\fR\n"
+                            "\\&.dots, \\(aqquotes\\(aq and \\e back (default here)\n"
+                            ".PP\n.nf\n\\&  t odd \\(ti \\-o x\n\\&  t\n.fi\n");
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(forms_test), cmocka_unit_test(order_test),
-                                     cmocka_unit_test(refused_test), cmocka_unit_test(help_test)};
+                                     cmocka_unit_test(refused_test), cmocka_unit_test(help_test),
+                                     cmocka_unit_test(wrap_test), cmocka_unit_test(man_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -26,4 +26,12 @@ want 64 'usage: mtc check MODEL.mt' check tiny.mt tiny.mt
 want 64 'did you mean --mesh?' check tiny.mt --mash dp=2
 want 64 '--mesh needs a value' check tiny.mt --mesh
 want 64 'unknown option -x' check tiny.mt -x
+want 64 'did you mean --preset?' check tiny.mt -preset demo
+echo 'mt plan 1' > tiny.plan
+want 65 'tiny.plan: it is a plan; mtrun takes it' check tiny.plan
+# each command's help: what it does, and examples of it
+for command in compile check dump explain interp opt doctor; do
+  want 0 "mtc $command" "$command" --help
+  [ "$(grep -c "^  mtc $command" out)" -ge 2 ] || { echo "mtc $command --help has fewer than two examples"; status=1; }
+done
 exit $status

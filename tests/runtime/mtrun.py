@@ -130,7 +130,8 @@ refused("needs --save DIR", 64, *b, "--save-every", "2")
 refused("--eval-every needs --data", 64, *b, "--eval-every", "2")
 refused("--log-every 0 is too small", 64, *b, "--log-every", "0")
 refused("is not a whole number", 64, *b, "--steps", "many")
-refused("no.plan", 66, "no.plan", "--batches", "b.safetensors")
+refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan makes a plan", 66, "no.plan",
+        "--batches", "b.safetensors")
 refused("not yet: --device cuda", 69, *b, "--device", "cuda")
 refused("has 6 steps, the run has 9", 65, *b, "--steps", "9")
 refused("-n 2: the plan is for 1 rank", 64, *b, "-n", "2")
@@ -140,7 +141,8 @@ raw = bytearray(open("p.plan", "rb").read())
 raw[len(raw) // 2] ^= 1
 open("bad.plan", "wb").write(raw)
 refused("bad.plan: it is damaged", 65, "bad.plan", "--batches", "b.safetensors")
-refused("b.safetensors: it is no plan", 65, "b.safetensors", "--batches", "b.safetensors")
+refused("b.safetensors: it is no plan; mtc compile makes one of a model text", 65, "b.safetensors",
+        "--batches", "b.safetensors")
 few = {n: t for n, t in start.items() if n != "head.1.weight"}
 write_params(few, "few.safetensors")
 refused("the tensor head.1.weight is missing", 65, *b, "--init", "few.safetensors")
