@@ -19,6 +19,7 @@ train { steps = 6 }
 # > set precision.grad_reduce = f32
 # > set precision.grads = f32
 # > set precision.params = f32
+# > set train.chunk = 0
 # > set train.clip = 1 ; ../files/parts.mt:6:27
 # > set train.global_batch = 1
 # > set train.micro_batch = 1

@@ -25,6 +25,7 @@ train { optimizer = adamw(lr = 0.1); steps = 1; micro_batch = 2; global_batch = 
 # > set precision.grad_reduce = f32
 # > set precision.grads = f32
 # > set precision.params = f32
+# > set train.chunk = 0
 # > set train.clip = 0
 # > set train.global_batch = 8 ; overrides_in_order.mt:11:81
 # > set train.micro_batch = 2 ; overrides_in_order.mt:11:63

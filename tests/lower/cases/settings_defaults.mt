@@ -11,6 +11,7 @@ model M(x: [batch]) -> (loss: f32[]) { loss = mean[batch](x) }
 # > set precision.grad_reduce = f32
 # > set precision.grads = f32
 # > set precision.params = f32
+# > set train.chunk = 0
 # > set train.clip = 0
 # > set train.global_batch = 1
 # > set train.micro_batch = 1

@@ -13,6 +13,7 @@ train { micro_batch = batch_size; global_batch = batch_size * select(fast, 2, 1)
 # > set precision.grad_reduce = f32
 # > set precision.grads = f32
 # > set precision.params = f32
+# > set train.chunk = 0
 # > set train.clip = 0
 # > set train.global_batch = 8 ; settings_from_config.mt:6:50-80
 # > set train.micro_batch = 4 ; settings_from_config.mt:6:23-32

@@ -6,7 +6,7 @@ precision { compte = f32 }
 # ! unknown_setting_in_text.mt:3:9: error MT0330: no setting 'train.learning_rate'
 # !      3 | train { learning_rate = 1 }
 # !        |         ^~~~~~~~~~~~~~~~~
-# !          train has minimize, micro_batch, global_batch, steps, optimizer, schedule, clip, seed, no_decay, decay
+# !          train has minimize, micro_batch, global_batch, steps, optimizer, schedule, clip, seed, chunk, no_decay, decay
 # ! unknown_setting_in_text.mt:4:22: error MT0224: parallel.zero is already set in this text
 # !      4 | parallel { zero = 1; zero = 2 }
 # !        |                      ^~~~~~~~
