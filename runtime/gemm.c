@@ -8,6 +8,7 @@
 #include "runtime/openblas.h"
 #include "runtime/rows.h"
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -35,26 +36,29 @@ struct Gemms {
 };
 
 // ---- tiles --------------------------------------------------------------------------------------------------------------
-static int64_t at_most(int64_t n, int64_t tile) { // n in pieces of at most `tile`, about equal, multiples of 16
-  int64_t pieces = (n + tile - 1) / tile;
-  return pieces ? MIN(((n + pieces - 1) / pieces + 15) / 16 * 16, tile) : 1;
-}
+static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
+// Enough tiles to share, none too small to pay, few reads of the operands: a tile reads tm rows of a and tn columns of b.
 static void choose_tiles(Product *p) {
   const PlanGemm *g = &p->g;
-  int64_t tm = TILE_M, tn = TILE_N;
-  for (;;) {                                               // enough tiles to share, none too small to pay
-    int64_t m = MIN(tm, g->m), n = MIN(tn, g->n), tiles = ((g->m + tm - 1) / tm) * ((g->n + tn - 1) / tn) * p->moves;
-    if (tiles >= 8 || 2.0 * (double)m * (double)n * (double)g->k < 48e6 ||
-        (m <= TILE_LEAST && n <= TILE_LEAST))
-      break;
-    if (m >= n) tm = MAX(m / 2, TILE_LEAST);
-    else tn = MAX(n / 2, TILE_LEAST);
+  bool narrow = g->a == DT_bf16 && g->lib == LIB_onednn;
+  int64_t step = narrow ? 64 : 16, most_m = g->lib == LIB_onednn ? 4 * TILE_M : TILE_M;
+  double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)p->sums, best = INFINITY;
+  int64_t want = (int64_t)MIN(flops * (double)p->moves / (narrow ? 300e6 : 75e6), 8);
+  want += want & 1;                                        // an even number is easier to share
+  for (int64_t nm = 1; nm <= g->m; nm++) {
+    int64_t tm = up_to((g->m + nm - 1) / nm, 16), widest = MIN(TILE_N * TILE_M / tm / step * step, TILE_N);
+    if (tm > most_m) continue;
+    if (tm < TILE_LEAST && nm > 1) break;
+    int64_t tn = MIN(widest, up_to(MAX((g->n * nm * p->moves) / MAX(want, 1), 1), step));
+    tn = up_to((g->n + (g->n + tn - 1) / tn - 1) / ((g->n + tn - 1) / tn), step);
+    int64_t rows = (g->m + tm - 1) / tm, columns = (g->n + tn - 1) / tn;
+    double cost = (double)(g->n * rows) + (double)(g->m * columns);    // short rows of c cost as the operands do
+    cost += (double)g->m * (double)g->n / (double)MAX(g->k, 1) * 128 / (double)tn;
+    if (cost <= best) best = cost, p->tm = tm, p->tn = tn, p->nm = rows, p->nn = columns;
   }
-  p->tm = at_most(g->m, tm), p->tn = at_most(g->n, tn);
-  p->nm = (g->m + p->tm - 1) / p->tm, p->nn = (g->n + p->tn - 1) / p->tn;
-  double flops = 2.0 * (double)p->tm * (double)p->tn * (double)g->k * (double)p->sums;
-  p->grain = flops < 1e6 ? (int64_t)(1e6 / flops) + 1 : 1;
+  double tile = flops / (double)(p->nm * p->nn);
+  p->grain = tile < 1e6 ? (int64_t)(1e6 / tile) + 1 : 1;
 }
 
 // The i-th index of nested loops, the last the fastest, as element offsets.
@@ -234,6 +238,11 @@ static Status has_room(Arena *a, int threads, bool openblas) {
               threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e));
 }
 
+static float *lines(Arena *a, int64_t n) {                 // n numbers, from the start of a cache line
+  char *at = NEW_N(a, char, n * 4 + 64);
+  return (float *)(void *)(at + (-(uintptr_t)at & 63));
+}
+
 Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   Gemms *all = *out = NEW(a, Gemms);
   bool used[LIB_COUNT] = {0}, narrow = false;
@@ -249,7 +258,7 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
                                 all->openblas.name ? all->openblas.name : "");
   all->room = NEW_N(a, Room, threads);
   for (int i = 0; i < threads && narrow; i++)
-    all->room[i] = (Room){NEW_N(a, float, TILE_M * CHUNK_K), NEW_N(a, float, CHUNK_K * TILE_N), NEW_N(a, float, TILE_M * TILE_N)};
+    all->room[i] = (Room){lines(a, TILE_M * CHUNK_K), lines(a, CHUNK_K * TILE_N), lines(a, TILE_M * TILE_N)};
   all->product = NEW_N(a, Product, p->gemm.n);
   for (uint32_t i = 1; i < p->gemm.n; i++) TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
   return 0;
