@@ -194,16 +194,26 @@ int64_t type_bytes(const Module *m, const Type *t) {
 }
 
 // ---- functions ----------------------------------------------------------------------------------------------------
-Fn *fn_create(Module *m, Str name) {
-  if (fn_find(m, name)) bug("function %s is added twice", name);
-  Fn *f = NEW(m->arena, Fn);
-  f->module = m, f->name = name;
-  vec_push(m->arena, &f->node, (Node){.op = OP_none});
-  vec_push(m->arena, &f->val, (Value){.type = 0});
-  vec_push(m->arena, &m->fn, f);
-  map_put(&m->fn_by_name, key_of(name), m->fn.n - 1);
-  return f;
+void fn_reserve(Fn *f, const Fn *like) {
+  Arena *a = f->module->arena;
+  vec_reserve(a, &f->node, like->node.n + like->node.n / 8 + 1);
+  vec_reserve(a, &f->val, like->val.n + like->val.n / 8 + 1);
+  vec_reserve(a, &f->operand, like->operand.n + like->operand.n / 8 + 1);
+  if (!f->node.n) vec_push(a, &f->node, (Node){.op = OP_none});
+  if (!f->val.n) vec_push(a, &f->val, (Value){.type = 0});
 }
+
+Fn *fn_like(Module *m, const Fn *f, Str name) {
+  if (fn_find(m, name)) bug("function %s is added twice", name);
+  Fn *s = NEW(m->arena, Fn);
+  s->module = m, s->name = name;
+  fn_reserve(s, f);
+  vec_push(m->arena, &m->fn, s);
+  map_put(&m->fn_by_name, key_of(name), m->fn.n - 1);
+  return s;
+}
+
+Fn *fn_create(Module *m, Str name) { return fn_like(m, &(Fn){0}, name); }
 
 Fn *fn_find(const Module *m, Str name) { return m->fn.at[find(&m->fn_by_name, name)]; }
 

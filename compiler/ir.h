@@ -192,6 +192,8 @@ VarId   var_find(const Module *m, Str name);
 const Output *output_find(const Module *m, Str name);              // 0 when there is none
 Storage var_storage(const Module *m, const Var *param);           // whole, without padding: as checkpoints have it
 Fn     *fn_create(Module *m, Str name);                           // appended; name must be new (fn_replace to exchange)
+Fn     *fn_like(Module *m, const Fn *f, Str name);                // the same, with room for about as much as f has
+void    fn_reserve(Fn *f, const Fn *like);                         // that room, for a function that is in no module yet
 Fn     *fn_find(const Module *m, Str name);
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
 FnId    fn_id(const Fn *f);

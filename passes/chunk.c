@@ -213,7 +213,7 @@ static ValId whole(Make *k, ValId v) {
 
 static void make(Chunk *c) {
   const Fn *f = c->f;
-  Make make_state = {.c = c, .s = fn_create(c->m, intern_printf(c->m->in, "%s:chunk", f->name)), .now = NEW_N(c->arena, ValId, f->val.n)}, *k = &make_state;
+  Make make_state = {.c = c, .s = fn_like(c->m, f, intern_printf(c->m->in, "%s:chunk", f->name)), .now = NEW_N(c->arena, ValId, f->val.n)}, *k = &make_state;
   uint32_t *uses = NEW_N(c->arena, uint32_t, f->val.n);
   k->node_now = NEW_N(c->arena, NodeId, f->node.n), k->sink = NEW_N(c->arena, NodeId, f->val.n);
   k->parts = NEW_N(c->arena, Parts, f->val.n);

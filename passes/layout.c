@@ -412,7 +412,7 @@ static bool function(Rules *r, Fn *f, bool weak) {
   Module *m = r->m;
   const NodeId *sums = scalar_sums(f, m->arena);
   Walk w = {.r = r, .m = m, .from = f, .weak = weak, .sums = sums, .cut = delay_sums(r, f, weak, sums, m->arena)};
-  w.to = fn_create(m, intern_printf(m->in, "%s.layout", f->name));
+  w.to = fn_like(m, f, intern_printf(m->in, "%s.layout", f->name));
   w.anywhere = NEW_N(m->arena, bool, f->val.n), w.now = NEW_N(m->arena, ValId, f->val.n);
   w.node = NEW_N(m->arena, NodeId, f->node.n);
   map_init(&w.have, m->arena);

@@ -143,7 +143,7 @@ static ValId resolve_node(Precision *p, Build *b, const Fn *f, NodeId id, ValId 
 
 static void resolve_fn(Precision *p, Fn *f) {
   Module *m = p->m;
-  Fn *t = fn_create(m, intern_printf(m->in, "%s.precision", f->name));
+  Fn *t = fn_like(m, f, intern_printf(m->in, "%s.precision", f->name));
   ValId *map = NEW_N(m->arena, ValId, f->val.n);
   NodeId *node = NEW_N(m->arena, NodeId, f->node.n);
   for (uint32_t i = 0; i < f->arg.n; i++)

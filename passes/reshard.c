@@ -193,7 +193,7 @@ static ValId operand(Reshard *p, ValId v, NodeId user) {
 
 static void function(Reshard *p, Fn *f) {
   Module *m = p->m;
-  p->from = f, p->to = fn_create(m, intern_printf(m->in, "%s.reshard", f->name));
+  p->from = f, p->to = fn_like(m, f, intern_printf(m->in, "%s.reshard", f->name));
   p->now = NEW_N(m->arena, ValId, f->val.n), p->again = NEW_N(m->arena, ValId, f->val.n);
   p->node = NEW_N(m->arena, NodeId, f->node.n), p->whole = NEW_N(m->arena, uint8_t, f->val.n);
   map_init(&p->made, m->arena);

@@ -116,10 +116,15 @@ static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const 
   return true;
 }
 
+static bool rewrite_rest(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
+  return rewrite_product(b, f, n, in, now, out) || rewrite_sum(b, f, n, in, now, out);
+}
+
 static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
-  Fn *s = fn_create(m, intern_printf(m->in, "%s:select", f->name));
-  ValId *now = NEW_N(m->arena, ValId, f->val.n);
-  NodeId *node_now = NEW_N(m->arena, NodeId, f->node.n);
+  Fn *s = fn_like(m, f, intern_printf(m->in, "%s:select", f->name));
+  Arena *a = arena_create();
+  ValId *now = NEW_N(a, ValId, f->val.n);
+  NodeId *node_now = NEW_N(a, NodeId, f->node.n);
   ir_args(s, f, now);
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
@@ -131,14 +136,14 @@ static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s, now[f->ret.at[i]], f->ret_name.at[i]);
   fn_replace(m, f, s);
+  arena_destroy(a);
 }
 
 bool pass_select(Module *m) {
   for (FnId i = 1; i < m->fn.n; i++) {
     if (m->fn.at[i]->is_body) continue;
     rewrite_fn(m, m->fn.at[i], rewrite_composite);
-    rewrite_fn(m, m->fn.at[i], rewrite_product);
-    rewrite_fn(m, m->fn.at[i], rewrite_sum);
+    rewrite_fn(m, m->fn.at[i], rewrite_rest);
   }
   return true;
 }

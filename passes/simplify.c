@@ -292,16 +292,8 @@ static void name_results(Fn *to, ValId v, const Fn *from, const Node *n) {
     if (!to->val.at[v + i].name) to->val.at[v + i].name = from->val.at[n->out + i].name;
 }
 
-static void reserve(Module *m, Fn *to, const Fn *from) { // room for what will come
-  to->node.at = NEW_N(m->arena, Node, from->node.n), to->node.room = from->node.n;
-  to->val.at = NEW_N(m->arena, Value, from->val.n), to->val.room = from->val.n;
-  to->operand.at = NEW_N(m->arena, ValId, from->operand.n + 1), to->operand.room = from->operand.n + 1;
-  vec_push(m->arena, &to->node, (Node){.op = OP_none});
-  vec_push(m->arena, &to->val, (Value){.type = 0});
-}
-
-static bool *live_nodes(Module *m, const Fn *f) {
-  bool *live = NEW_N(m->arena, bool, f->node.n);
+static bool *live_nodes(Arena *a, const Fn *f) {
+  bool *live = NEW_N(a, bool, f->node.n);
   for (uint32_t i = 0; i < f->ret.n; i++) live[f->val.at[f->ret.at[i]].def] = true;
   for (NodeId id = f->node.n - 1; id; id--) {
     const Node *n = fn_node(f, id);
@@ -314,13 +306,14 @@ static bool *live_nodes(Module *m, const Fn *f) {
 
 static Fn *walk(Simplify *s, const Fn *f, bool rewrite) {
   Module *m = s->m;
+  Arena *a = arena_create();
   s->from = f, s->to = NEW(m->arena, Fn);
   s->to->module = m, s->to->name = f->name;
-  reserve(m, s->to, f);
-  s->map = NEW_N(m->arena, ValId, f->val.n), s->node = NEW_N(m->arena, NodeId, f->node.n);
+  fn_reserve(s->to, f);
+  s->map = NEW_N(a, ValId, f->val.n), s->node = NEW_N(a, NodeId, f->node.n);
   ir_args(s->to, f, s->map);
-  if (rewrite) map_init(&s->seen, m->arena);
-  const bool *live = live_nodes(m, f);
+  if (rewrite) map_init(&s->seen, a);
+  const bool *live = live_nodes(a, f);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
     if (!live[id]) continue;
@@ -332,6 +325,7 @@ static Fn *walk(Simplify *s, const Fn *f, bool rewrite) {
     s->node[id] = n->nout ? s->to->val.at[v].def : s->to->node.n - 1;
   }
   for (uint32_t i = 0; i < f->ret.n; i++) ir_return(s->to, s->map[f->ret.at[i]], f->ret_name.at[i]);
+  arena_destroy(a);
   return s->to;
 }
 

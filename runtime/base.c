@@ -108,13 +108,17 @@ char *arena_printf(Arena *a, const char *fmt, ...) {
   return d;
 }
 
+void vec_room(Arena *a, void **at, uint32_t *room, uint32_t n, uint32_t most, size_t item) {
+  if (most <= *room) return;
+  void *p = arena_alloc(a, most * item);
+  if (n) memcpy(p, *at, n * item);
+  *at = p, *room = most;
+}
+
 void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item) {
   if (n < *room) return;
   if (*room > UINT32_MAX / 4) bug("an array grew past %u items", n);
-  uint32_t more = *room ? *room * 2 : 8;
-  void *p = arena_alloc(a, more * item);
-  if (n) memcpy(p, *at, n * item);
-  *at = p, *room = more;
+  vec_room(a, at, room, n, *room ? *room * 2 : 8, item);
 }
 
 // ---- hashing ----------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ char  *arena_vprintf(Arena *a, const char *fmt, va_list args) PRINTF(2, 0);
 #define vec_push(arena, v, ...) (vec_grow(arena, (void **)&(v)->at, &(v)->room, (v)->n, sizeof *(v)->at), \
                                  (void)((v)->at[(v)->n++] = (__VA_ARGS__)))
 void vec_grow(Arena *a, void **at, uint32_t *room, uint32_t n, size_t item);
+#define vec_reserve(arena, v, most) vec_room(arena, (void **)&(v)->at, &(v)->room, (v)->n, most, sizeof *(v)->at)
+void vec_room(Arena *a, void **at, uint32_t *room, uint32_t n, uint32_t most, size_t item); // room for `most` in all
 
 // ---- hashing --------------------------------------------------------------------------------------------------
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);      // XXH3
