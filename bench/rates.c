@@ -470,8 +470,9 @@ int main(int argc, char **argv) {
   bool help;
   program_name = "rates";
   Status e = options_parse(a, &command, argc, argv, &s, &words, &help);
-  if (!e && help) return options_help(&command, &defaults, stdout), 0;
-  if (!e && words.n) e = fail(EXIT_USAGE, "products are read from standard input");
+  if (!e && help) options_help(&command, &defaults, stdout);
+  if (e || help) return arena_destroy(a), e;
+  if (words.n) e = fail(EXIT_USAGE, "products are read from standard input");
   if (!e && (s.threads < 1 || s.threads > 64)) e = fail(EXIT_USAGE, "--threads %lld: 1 to 64", (long long)s.threads);
   if (!e && (s.copy < 0 || s.copy > 1 << 20))
     e = fail(EXIT_USAGE, "--copy %lld: MiB, at most 1048576", (long long)s.copy);

@@ -199,7 +199,8 @@ static LoopClass reduction_class(Fuse *u, const Node *n, const Group *g) {
   for (uint32_t i = 0; i < g->nr; i++) cols *= dim_of(u->m, g->r[i])->size;
   bool inner = true;
   for (int i = t->ndim - (int)g->nr; i >= 0 && i < t->ndim; i++) inner &= dims_have(g->r, g->nr, t->dim[i]);
-  return rows >= 8 && (inner || rows >= 64 * cols) ? LOOP_row : LOOP_col;
+  bool side_by_side = t->ndim && !dims_have(g->r, g->nr, t->dim[t->ndim - 1]); // results lie as what is read does
+  return rows >= 8 && (inner || (rows >= 64 * cols && !side_by_side)) ? LOOP_row : LOOP_col;
 }
 
 static void loops_of(Fuse *u, const Node *n, Group *g) {
