@@ -216,6 +216,18 @@ static uint32_t gen_merge(Gen *c, const Node *n, const Env *env) {     // digits
   return gen(c, node_in(c->f, n)[0], &parts);
 }
 
+static uint32_t gen_split(Gen *c, const Node *n, const Env *env) {     // more than one of the parts is at a value
+  const Attr *at = &n->attr;
+  Env whole = *env;
+  uint32_t i = 0;
+  for (uint32_t k = 0; k < at->nto; k++) {
+    uint32_t p = position(c, env_find((Env *)env, at->to[k]));
+    i = k ? alu(c, ALU_add, alu(c, ALU_mul, i, const_i64(c, extent(c, at->to[k]))), p) : p;
+  }
+  env_set(&whole, at->dims[0], (Pos){.index = i, .icoef = 1, .iextent = extent(c, at->dims[0])});
+  return gen(c, node_in(c->f, n)[0], &whole);
+}
+
 static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   const Node *n = fn_node(c->f, c->f->val.at[v].def);
   const ValId *in = node_in(c->f, n);
@@ -229,6 +241,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     Cut cut = {0};
     ViewStep step = view_step(c->f, v, &through, c->range, &operand, &cut);
     if (step == VIEW_passed) return gen(c, operand, &through);
+    if (n->op == OP_split) return gen_split(c, n, env);
     bool padded = cut.n && c->loop[cut.range].valid != c->loop[cut.range].n;
     if (cut.n && c->nloop < KERNEL_RANGES && !padded && c->group->class != LOOP_scatter) return c->cut = cut, 0;
     return gen_merge(c, n, env);

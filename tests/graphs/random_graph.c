@@ -170,9 +170,14 @@ static ValId arithmetic(Graph *g, Op op) {
   return settle(g, swap ? bin(g, op, y, x) : bin(g, op, x, y), bound);
 }
 
+// x beside where it would be: what is made of whole numbers by rounded sums is not left at the edge of a step.
+static ValId off_edge(Graph *g, ValId x) { return is_float(g, x) ? plus(g, x, 0.1234567) : x; }
+
 static ValId compare(Graph *g, Op op) {
   ValId x = pick(g, g->o.smooth ? INTS : ANY);
-  return x ? keep(g, bin(g, op, x, pick_under(g, type_of(g, x))), 1) : 0;
+  if (!x) return 0;
+  ValId y = pick_under(g, type_of(g, x));
+  return keep(g, bin(g, op, op == OP_eq || op == OP_ne ? x : off_edge(g, x), y), 1);
 }
 
 static ValId logic(Graph *g, Op op) {
@@ -195,7 +200,7 @@ static ValId unary(Graph *g, Op op) {
   case OP_rsqrt: x = plus(g, magnitude(g, x), 0.25), bound = 2; break;
   case OP_floor: case OP_ceil:
     if (g->o.smooth) return 0;
-    bound += 1;
+    x = off_edge(g, x), bound += 2;
     break;
   default: bound = 1;                                   // tanh sin cos erf
   }
