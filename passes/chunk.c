@@ -1,10 +1,10 @@
 // chunk.c -- the head and the loss in pieces of the tokens, so that the logits are never stored whole.
 //
-// A product whose result is much wider than its operand (logits: vocab beside embed), and all that has that width with it,
-// runs a chunk of one dim of its rows at a time, forward and backward together: a chunk's logits give its part of the loss,
-// of the gradient of the hidden state (a part of a stack, made in its place) and of the head's weight (added up). What is
-// summed over the chunks is a sum of as many terms. Only where nothing of that width is wanted outside. A small number of rows
-// is one chunk, which brings together what works on the logits.
+// A product whose result is much wider than its operand (logits: vocab beside embed), and all that has that width
+// with it, runs a chunk of one dim of its rows at a time, forward and backward together: a chunk's logits give its
+// part of the loss, of the gradient of the hidden state (a part of a stack, made in its place) and of the head's
+// weight (added up). What is summed over the chunks is a sum of as many terms. Only where nothing of that width is
+// wanted outside. A small number of rows is one chunk, which brings together what works on the logits.
 #include "passes/pass.h"
 #include <string.h>
 
@@ -15,13 +15,15 @@ typedef struct {
   Module *m;
   const Fn *f;
   Arena *arena;
-  DimId d, part, chunk;                      // the dim that is cut; a chunk of it; which chunk
+  DimId d, part, chunk; // the dim that is cut; a chunk of it; which chunk
   int64_t chunks;
-  DimId wide[MAX_DIMS], row[MAX_DIMS]; uint32_t nwide, nrow;           // the product's dims: those that make it wide; its rows
-  bool *depends, *inside;                    // by value: on the product; by node: runs in chunks
-  uint8_t *kind;                             // by value made inside: see PartKind
+  DimId wide[MAX_DIMS], row[MAX_DIMS];
+  uint32_t nwide, nrow;   // the product's dims: those that make it wide; its rows
+  bool *depends, *inside; // by value: on the product; by node: runs in chunks
+  uint8_t *kind;          // by value made inside: see PartKind
 } Chunk;
-typedef enum { PART_none, PART_rows, PART_same, PART_sum } PartKind; // has the dim; needs none of it; is summed over it
+// has the dim; needs none of it; is summed over it
+typedef enum { PART_none, PART_rows, PART_same, PART_sum } PartKind;
 
 static bool has(const DimId *d, uint32_t n, DimId x) {
   for (uint32_t i = 0; i < n; i++)
@@ -40,7 +42,8 @@ static bool is_wide(const Chunk *c, ValId v) {
 static bool goes_on(const Chunk *c, const Node *n) {
   const Fn *f = c->f;
   bool takes = false;
-  if (n->nout != 1 || (!op_has(n->op, OPF_EW) && n->op != OP_cast && n->op != OP_select && n->op != OP_sum)) return false;
+  if (n->nout != 1 || (!op_has(n->op, OPF_EW) && n->op != OP_cast && n->op != OP_select && n->op != OP_sum))
+    return false;
   for (uint32_t k = 0; k < n->nin; k++) {
     ValId v = node_in(f, n)[k];
     if (!c->depends[v]) continue;
@@ -71,7 +74,8 @@ static void find_inside(Chunk *c, NodeId from) {
     for (uint32_t k = 0; k < n->nin; k++)
       if (wide) leads[node_in(f, n)[k]] |= c->depends[node_in(f, n)[k]];
     bool made_wide = false;
-    for (uint32_t k = 0; k < n->nout; k++) made_wide |= is_wide(c, n->out + k) || (leads[n->out + k] && c->depends[n->out + k]);
+    for (uint32_t k = 0; k < n->nout; k++)
+      made_wide |= is_wide(c, n->out + k) || (leads[n->out + k] && c->depends[n->out + k]);
     c->inside[i] = made_wide || takes;
   }
   for (NodeId i = from; i < f->node.n; i++) c->inside[i] |= goes_on(c, fn_node(f, i));
@@ -82,12 +86,15 @@ static bool treat(Chunk *c, const Node *n) {
   const Fn *f = c->f;
   const Attr *at = &n->attr;
   bool over = has(at->dims, at->ndims, c->d);
-  if (!n->nout || n->body || op_has(n->op, OPF_COLL) || op_has(n->op, OPF_STATE) || op_has(n->op, OPF_RANDOM) || op_has(n->op, OPF_COMPOSITE)) return false;
+  if (!n->nout || n->body || op_has(n->op, OPF_COLL) || op_has(n->op, OPF_STATE) || op_has(n->op, OPF_RANDOM) ||
+      op_has(n->op, OPF_COMPOSITE))
+    return false;
   if (has(at->to, at->nto, c->d)) return false;
   for (uint32_t k = 0; k < n->nin; k++)
     if (c->kind[node_in(f, n)[k]] == PART_sum) return false;
   if (over && n->op != OP_dot && n->op != OP_sum) return false;
-  for (uint32_t k = 0; k < n->nout; k++) c->kind[n->out + k] = over ? PART_sum : type_pos(val_type(f, n->out + k), c->d) >= 0 ? PART_rows : PART_same;
+  for (uint32_t k = 0; k < n->nout; k++)
+    c->kind[n->out + k] = over ? PART_sum : type_pos(val_type(f, n->out + k), c->d) >= 0 ? PART_rows : PART_same;
   return true;
 }
 
@@ -99,7 +106,7 @@ static bool may_chunk(Chunk *c) {
       if (!treat(c, n)) return false;
       continue;
     }
-    bool after = false, takes = false;                                 // it runs behind the chunks
+    bool after = false, takes = false; // it runs behind the chunks
     for (uint32_t k = 0; k < n->nin; k++) {
       ValId v = node_in(f, n)[k];
       if (is_wide(c, v)) return false;
@@ -109,26 +116,25 @@ static bool may_chunk(Chunk *c) {
   }
   for (uint32_t i = 0; i < f->ret.n; i++)
     if (is_wide(c, f->ret.at[i])) return false;
-  for (NodeId i = 1; i < f->node.n; i++)                             // what depends on a sum stays outside
-    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++)
-      if (c->inside[i] && c->kind[node_in(f, fn_node(f, i))[k]] == PART_sum) return false;
   return true;
 }
 
-// ---- the new function -----------------------------------------------------------------------------------------------------
+// ---- the new function -------------------------------------------------------------------------------------------
 typedef VEC(ValId) Parts;
 typedef struct {
   Chunk *c;
   Fn *s;
-  ValId *now;                                // by value of f: what it is outside
+  ValId *now; // by value of f: what it is outside
   NodeId *node_now;
-  ValId *here, *sliced;                      // in this chunk
+  ValId *here, *sliced; // in this chunk
   NodeId *node_here;
-  Parts *parts;                              // by value: of each chunk
-  NodeId *sink;                              // by value: the accumulate that is its only use
+  Parts *parts; // by value: of each chunk
+  NodeId *sink; // by value: the accumulate that is its only use
 } Make;
 
-static const char *why_of(const Chunk *c) { return intern_printf(c->m->in, "chunk: %lld pieces of %s", (long long)c->chunks, dim_of(c->m, c->d)->name); }
+static const char *why_of(const Chunk *c) {
+  return intern_printf(c->m->in, "chunk: %lld pieces of %s", (long long)c->chunks, dim_of(c->m, c->d)->name);
+}
 
 static void copy_outside(Make *k, NodeId id) {
   const Fn *f = k->c->f;
@@ -156,7 +162,9 @@ static ValId operand_here(Make *k, Build *b, ValId v, int64_t chunk) {
   if (!k->sliced[v]) {
     Build at = *b;
     at.why = why_of(c), at.fwd = 0;
-    k->sliced[v] = ir_add(&at, OP_slice, &k->now[v], 1, (Attr){.at = chunk * dim_of(c->m, c->part)->extent, .ndims = 1, .nto = 1, .dims = {c->d}, .to = {c->part}});
+    k->sliced[v] = ir_add(
+        &at, OP_slice, &k->now[v], 1,
+        (Attr){.at = chunk * dim_of(c->m, c->part)->extent, .ndims = 1, .nto = 1, .dims = {c->d}, .to = {c->part}});
   }
   return k->sliced[v];
 }
@@ -197,42 +205,53 @@ static ValId whole(Make *k, ValId v) {
   if (c->kind[v] == PART_same) return part[0];
   if (c->kind[v] == PART_sum) {
     ValId sum = part[0];
-    for (uint32_t i = 1; i < k->parts[v].n; i++) sum = ir_add_typed(&b, OP_add, (ValId[]){sum, part[i]}, 2, (Attr){0}, &c->f->val.at[v].type, 1, 0);
+    for (uint32_t i = 1; i < k->parts[v].n; i++)
+      sum = ir_add_typed(&b, OP_add, (ValId[]){sum, part[i]}, 2, (Attr){0}, &c->f->val.at[v].type, 1, 0);
     return sum;
   }
   ValId stack = ir_add(&b, OP_stack, part, k->parts[v].n, (Attr){.ndims = 1, .dims = {c->chunk}});
-  Type u = *t;                                                        // the chunks where the dim was
+  Type u = *t; // the chunks where the dim was
   int at = type_pos(t, c->d);
   u.ndim++;
-  memmove(u.dim + at + 1, u.dim + at, (size_t)(t->ndim - at) * sizeof *u.dim), memmove(u.split + at + 1, u.split + at, (size_t)(t->ndim - at) * sizeof *u.split);
+  memmove(u.dim + at + 1, u.dim + at, (size_t)(t->ndim - at) * sizeof *u.dim),
+      memmove(u.split + at + 1, u.split + at, (size_t)(t->ndim - at) * sizeof *u.split);
   u.dim[at] = c->chunk, u.dim[at + 1] = c->part, u.split[at] = u.split[at + 1] = 0;
   TypeId id = type_intern(c->m, u);
   if (id != k->s->val.at[stack].type) stack = ir_add_typed(&b, OP_cast, &stack, 1, (Attr){0}, &id, 1, 0);
-  return ir_add_typed(&b, OP_merge, &stack, 1, (Attr){.ndims = 2, .nto = 1, .dims = {c->chunk, c->part}, .to = {c->d}}, &c->f->val.at[v].type, 1, 0);
+  return ir_add_typed(&b, OP_merge, &stack, 1,
+                      (Attr){.ndims = 2, .nto = 1, .dims = {c->chunk, c->part}, .to = {c->d}}, &c->f->val.at[v].type,
+                      1, 0);
 }
 
 static void make(Chunk *c) {
   const Fn *f = c->f;
-  Make make_state = {.c = c, .s = fn_like(c->m, f, intern_printf(c->m->in, "%s:chunk", f->name)), .now = NEW_N(c->arena, ValId, f->val.n)}, *k = &make_state;
+  Make make_state = {.c = c,
+                     .s = fn_like(c->m, f, intern_printf(c->m->in, "%s:chunk", f->name)),
+                     .now = NEW_N(c->arena, ValId, f->val.n)},
+       *k = &make_state;
   uint32_t *uses = NEW_N(c->arena, uint32_t, f->val.n);
   k->node_now = NEW_N(c->arena, NodeId, f->node.n), k->sink = NEW_N(c->arena, NodeId, f->val.n);
   k->parts = NEW_N(c->arena, Parts, f->val.n);
   for (NodeId i = 1; i < f->node.n; i++)
     for (uint32_t j = 0; j < fn_node(f, i)->nin; j++) {
       ValId v = node_in(f, fn_node(f, i))[j];
-      if (++uses[v] == 1 && fn_node(f, i)->op == OP_accumulate) k->sink[v] = i;
-      else k->sink[v] = 0;
+      if (++uses[v] == 1 && fn_node(f, i)->op == OP_accumulate)
+        k->sink[v] = i;
+      else
+        k->sink[v] = 0;
     }
   for (uint32_t i = 0; i < f->ret.n; i++) k->sink[f->ret.at[i]] = 0;
-  for (uint32_t i = 0; i < f->arg.n; i++) k->now[f->arg.at[i]] = ir_arg(k->s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
-  bool *after = NEW_N(c->arena, bool, f->node.n);                      // it depends on the product, and runs after the chunks
+  for (uint32_t i = 0; i < f->arg.n; i++)
+    k->now[f->arg.at[i]] = ir_arg(k->s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  bool *after = NEW_N(c->arena, bool, f->node.n); // it depends on the product, and runs after the chunks
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
     for (uint32_t j = 0; j < n->nin; j++) after[i] |= c->depends[node_in(f, n)[j]];
     if (!after[i] && !c->inside[i]) copy_outside(k, i);
   }
   for (int64_t chunk = 0; chunk < c->chunks; chunk++) {
-    k->here = NEW_N(c->arena, ValId, f->val.n), k->sliced = NEW_N(c->arena, ValId, f->val.n), k->node_here = NEW_N(c->arena, NodeId, f->node.n);
+    k->here = NEW_N(c->arena, ValId, f->val.n), k->sliced = NEW_N(c->arena, ValId, f->val.n),
+    k->node_here = NEW_N(c->arena, NodeId, f->node.n);
     for (NodeId i = 1; i < f->node.n; i++)
       if (c->inside[i]) copy_inside(k, i, chunk);
   }
@@ -254,7 +273,7 @@ static void make(Chunk *c) {
   fn_replace(c->m, (Fn *)(uintptr_t)f, k->s);
 }
 
-// ---- which, and into how many ---------------------------------------------------------------------------------------------
+// ---- which, and into how many -----------------------------------------------------------------------------------
 static DimId new_dim(Module *m, DimId of, const char *what, int64_t n) {
   const Dim *d = dim_of(m, of);
   Str name = intern_printf(m->in, "%s.%s", d->name, what);
@@ -274,7 +293,8 @@ static bool try_product(Module *m, Fn *f, NodeId id, int64_t rows_of_chunk, DimI
   const Node *n = fn_node(f, id);
   if (n->op != OP_dot) return false;
   const Type *t = val_type(f, n->out), *x = val_type(f, node_in(f, n)[0]), *y = val_type(f, node_in(f, n)[1]);
-  const Type *by = type_count(m, x) < type_count(m, y) ? x : y, *other = by == x ? y : x;  // the rows' side; the weight's
+  const Type *by = type_count(m, x) < type_count(m, y) ? x : y,
+             *other = by == x ? y : x; // the rows' side; the weight's
   bool asked = rows_of_chunk > 0;
   if (type_count(m, t) <= 0) return false;
   for (int side = 0; side < 2; side++, by = other, other = by == x ? y : x) {
@@ -283,19 +303,23 @@ static bool try_product(Module *m, Fn *f, NodeId id, int64_t rows_of_chunk, DimI
     int64_t rows = 1, wide = 1;
     for (int i = 0; i < t->ndim; i++) {
       int64_t size = dim_of(m, t->dim[i])->size;
-      if (type_pos(by, t->dim[i]) < 0) c.wide[c.nwide++] = t->dim[i], wide *= size;
-      else c.row[c.nrow++] = t->dim[i], rows *= size;
+      if (type_pos(by, t->dim[i]) < 0)
+        c.wide[c.nwide++] = t->dim[i], wide *= size;
+      else
+        c.row[c.nrow++] = t->dim[i], rows *= size;
     }
     bool large = type_count(m, t) > (asked ? 1 : WIDER) * type_count(m, by) && (asked || type_bytes(m, t) >= LARGE);
     int64_t want = (rows + (asked ? rows_of_chunk : ROWS) - 1) / (asked ? rows_of_chunk : ROWS);
     if (!asked) want = MIN(want, CHUNKS);
-    bool fits = large && c.nwide && wide > 1;                          // also one chunk: what belongs together comes together
+    bool fits = large && c.nwide && wide > 1; // also one chunk: what belongs together comes together
     for (int i = 0; i < t->ndim && fits && !c.chunks; i++) {
-      if (type_pos(by, t->dim[i]) < 0 || type_pos(other, t->dim[i]) >= 0 || t->split[i] || t->dim[i] >= first) continue;
+      if (type_pos(by, t->dim[i]) < 0 || type_pos(other, t->dim[i]) >= 0 || t->split[i] || t->dim[i] >= first)
+        continue;
       c.d = t->dim[i], c.chunks = pieces(dim_of(m, c.d), want);
     }
     if (c.chunks) {
-      c.depends = NEW_N(a, bool, f->val.n), c.inside = NEW_N(a, bool, f->node.n), c.kind = NEW_N(a, uint8_t, f->val.n);
+      c.depends = NEW_N(a, bool, f->val.n), c.inside = NEW_N(a, bool, f->node.n),
+      c.kind = NEW_N(a, uint8_t, f->val.n);
       find_inside(&c, id);
       bool possible = may_chunk(&c);
       if (possible) {
@@ -313,12 +337,12 @@ static bool try_product(Module *m, Fn *f, NodeId id, int64_t rows_of_chunk, DimI
 }
 
 bool pass_chunk(Module *m) {
-  DimId first = m->dim.n;                                              // dims from here on are this pass's
+  DimId first = m->dim.n; // dims from here on are this pass's
   int64_t rows = (int64_t)setting_num(m, "train.chunk", 0);
   for (FnId i = 1; i < m->fn.n; i++) {
     if (m->fn.at[i]->is_body) continue;
     for (NodeId n = 1; n < m->fn.at[i]->node.n; n++)
-      if (try_product(m, m->fn.at[i], n, rows, first)) n = 0;                 // the function is a new one
+      if (try_product(m, m->fn.at[i], n, rows, first)) n = 0; // the function is a new one
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // products.c -- a contraction over named dims as one library product: C[m, n] (+)= A[m, k] · B[k, n] in a few loops.
 //
-// Operands are looked at through their views. Dims fall into four kinds: in A and C (m), in B and C (n), in A and B (k),
-// in all three (loops). Neighbours of one kind that walk on from one to the other merge. One of each kind becomes m, n
+// Operands are looked at through their views. Dims fall into four kinds: in A and C (m), in B and C (n), in A and B
+// (k), in all three (loops). Neighbours of one kind that walk on from one to the other merge. One of each kind becomes m, n
 // and k so that the library's stride conditions hold and the call is as large as possible; the others become loops.
 #include "passes/group.h"
 #include <string.h>
@@ -32,7 +32,8 @@ void locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_
     env_set(&env, t->dim[i], p);
   }
   ValId next;
-  while (through && !shows_padding(f, v) && view_step(f, v, &env, range, &next, &cut) == VIEW_passed) v = next; // blocked: this view is made in memory
+  // blocked: this view is made in memory
+  while (through && !shows_padding(f, v) && view_step(f, v, &env, range, &next, &cut) == VIEW_passed) v = next;
   const Type *u = val_type(f, v);
   int64_t walk = 1;
   *base = v, *at = 0;
@@ -68,7 +69,8 @@ static bool matrix(int64_t s, int64_t ns, int64_t t, int64_t nt) {
 }
 
 // through: bit 0: x is looked at through its views, bit 1: y; else the view itself is made in memory
-static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, unsigned through, PlanGemm *g, ValId base[2], int64_t at[2]) {
+static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out,
+                       const int64_t *stride, unsigned through, PlanGemm *g, ValId base[2], int64_t at[2]) {
   const Module *m = f->module;
   const Type *tx = val_type(f, x), *ty = val_type(f, y);
   int64_t sx[MAX_DIMS], sy[MAX_DIMS], sc[MAX_DIMS], walk = 1;
@@ -98,14 +100,15 @@ static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_
     for (uint32_t j = 0; j < kind[DIM_n].n; j++)
       for (uint32_t k = 0; k < kind[DIM_k].n; k++) {
         const Walk *wm = &kind[DIM_m].at[i], *wn = &kind[DIM_n].at[j], *wk = &kind[DIM_k].at[k];
-        bool ok = matrix(wm->a, wm->n, wk->a, wk->n) && matrix(wk->b, wk->n, wn->b, wn->n) && matrix(wm->c, wm->n, wn->c, wn->n);
+        bool ok = matrix(wm->a, wm->n, wk->a, wk->n) && matrix(wk->b, wk->n, wn->b, wn->n) &&
+                  matrix(wm->c, wm->n, wn->c, wn->n);
         double s = (double)wm->n * (double)wn->n * (double)wk->n;
         if (ok && s > size) size = s, best[DIM_m] = (int)i, best[DIM_n] = (int)j, best[DIM_k] = (int)k;
       }
   if (size < 0) return false;
   const Walk *wm = &kind[DIM_m].at[best[DIM_m]], *wn = &kind[DIM_n].at[best[DIM_n]], *wk = &kind[DIM_k].at[best[DIM_k]];
-  *g = (PlanGemm){.a = tx->dtype, .b = ty->dtype, .c = out->dtype, .m = wm->n, .n = wn->n, .k = wk->n, .am = wm->a, .ak = wk->a, .bk = wk->b, .bn = wn->b,
-                  .cm = wm->c, .cn = wn->c, .alpha = 1};
+  *g = (PlanGemm){.a = tx->dtype, .b = ty->dtype, .c = out->dtype, .m = wm->n, .n = wn->n, .k = wk->n,
+                  .am = wm->a, .ak = wk->a, .bk = wk->b, .bn = wn->b, .cm = wm->c, .cn = wn->c, .alpha = 1};
   for (int i = 0; i < DIM_KINDS; i++)
     for (uint32_t j = 0; j < kind[i].n; j++) {
       const Walk *w = &kind[i].at[j];
@@ -117,7 +120,8 @@ static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_
   return true;
 }
 
-bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out, const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]) {
+bool product_of(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_t ndims, const Type *out,
+                const int64_t *stride, PlanGemm *g, ValId base[2], int64_t at[2]) {
   static const unsigned through[] = {3, 2, 1, 0};
   for (size_t i = 0; i < COUNT(through); i++)
     if (product_as(f, x, y, dims, ndims, out, stride, through[i], g, base, at)) return true;

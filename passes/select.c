@@ -87,17 +87,21 @@ static bool rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in, co
 enum { TERMS = 8 };
 static bool terms_of(const Fn *f, const uint32_t *uses, ValId v, ValId *term, uint32_t *n) {
   const Node *d = f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0;
-  if (!d || d->op != OP_add || uses[v] > 1 || f->val.at[node_in(f, d)[0]].type != f->val.at[v].type || f->val.at[node_in(f, d)[1]].type != f->val.at[v].type)
-    return *n < TERMS && (term[(*n)++] = v, true);
-  return terms_of(f, uses, node_in(f, d)[0], term, n) && terms_of(f, uses, node_in(f, d)[1], term, n);
+  const ValId *in = d ? node_in(f, d) : 0;
+  TypeId t = f->val.at[v].type;
+  if (d && d->op == OP_add && uses[v] == 1 && f->val.at[in[0]].type == t && f->val.at[in[1]].type == t)
+    return terms_of(f, uses, in[0], term, n) && terms_of(f, uses, in[1], term, n);
+  return *n < TERMS && (term[(*n)++] = v, true);
 }
 
-// A gradient that is the sum of what several products and scatters make (a tied embedding's) is added up where it is kept, a
-// term at a time, and never made whole.
+// A gradient that is the sum of what several products and scatters make (a tied embedding's) is added up where it is
+// kept, a term at a time, and never made whole.
 static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
   const Node *node = fn_node(f, n);
   (void)in, (void)out;
-  if (node->op != OP_accumulate || !f->val.at[node_in(f, node)[0]].def || fn_node(f, f->val.at[node_in(f, node)[0]].def)->op != OP_add) return false;
+  if (node->op != OP_accumulate) return false;
+  NodeId sum = f->val.at[node_in(f, node)[0]].def;
+  if (!sum || fn_node(f, sum)->op != OP_add) return false;
   Arena *a = arena_create();
   uint32_t *uses = NEW_N(a, uint32_t, f->val.n), count = 0, made = 0;
   ValId term[TERMS];

@@ -1,9 +1,12 @@
-// within.c -- values that are made where they are wanted: the parts of a stack that a product or an attention makes are written
-// to their places in the stack, so that nothing copies them there.
+// within.c -- values that are made where they are wanted: the parts of a stack that a product or an attention makes
+// are written to their places in the stack, so that nothing copies them there.
 #include "passes/group.h"
 #include <string.h>
 
-typedef struct { ValId v; Env env; } Part;   // what is made, and its dims at those of the stack: coef[i] of the i-th dim is 1
+typedef struct {
+  ValId v;
+  Env env;
+} Part; // what is made, and its dims at those of the stack: coef[i] of the i-th dim is 1
 
 static const Node *def(const Fn *f, ValId v) { return f->val.at[v].def ? fn_node(f, f->val.at[v].def) : 0; }
 
@@ -26,7 +29,8 @@ static bool part_of(const Groups *g, const uint32_t *uses, const Type *host, con
     more = d->op == OP_rename && view_step(f, p->v, &p->env, range, &next, &cut) == VIEW_passed;
   }
   Op op = def(f, p->v)->op;
-  return (op == OP_dot || op == OP_attention || op == OP_attention_grad) && val_type(f, p->v)->dtype == host->dtype && !g->returned[p->v];
+  return (op == OP_dot || op == OP_attention || op == OP_attention_grad) && val_type(f, p->v)->dtype == host->dtype &&
+         !g->returned[p->v];
 }
 
 // Each dim of v lies along one of the stack; so many elements apart.
@@ -46,7 +50,8 @@ static bool product_fits(const Fn *f, const Node *n, const int64_t stride[MAX_DI
   PlanGemm gemm;
   ValId base[2];
   int64_t at[2];
-  return product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), stride, &gemm, base, at);
+  return product_of(f, node_in(f, n)[0], node_in(f, n)[1], n->attr.dims, n->attr.ndims, val_type(f, n->out), stride,
+                    &gemm, base, at);
 }
 
 static void place_parts(Groups *g, const uint32_t *uses, const Node *stack, ValId host) {
@@ -78,7 +83,7 @@ void find_within(Groups *g, const uint32_t *uses) {
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i), *stack = n;
     bool reorder = n->op == OP_cast && uses[node_in(f, n)[0]] == 1 && def(f, node_in(f, n)[0]);
-    if (reorder) stack = def(f, node_in(f, n)[0]);                     // the same in another order of its dims
+    if (reorder) stack = def(f, node_in(f, n)[0]); // the same in another order of its dims
     if (stack->op != OP_stack || !g->why[n->out] || g->returned[n->out]) continue;
     if (stack != n && g->why[stack->out]) continue;
     place_parts(g, uses, stack, n->out);

@@ -1,8 +1,8 @@
 // gemm.c -- see gemm.h.
 //
-// Workers claim tiles of c; one tile is one call, so its bits are fixed. Loops that move c are more tiles; loops that do not
-// are summed inside the tile, in order. Formats that no library takes are widened to f32 in chunks of k, summed in f32 and
-// rounded once.
+// Workers claim tiles of c; one tile is one call, so its bits are fixed. Loops that move c are more tiles; loops that
+// do not are summed inside the tile, in order. Formats that no library takes are widened to f32 in chunks of k,
+// summed in f32 and rounded once.
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
@@ -13,39 +13,42 @@
 #include <sys/mman.h>
 
 enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512 };
-typedef struct { float *a, *b, *c; } Room;   // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
+typedef struct {
+  float *a, *b, *c;
+} Room; // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
 
 typedef struct {
   Gemms *all;
-  PlanGemm g;                                // rows of c are contiguous: cn is 1
-  bool turned;                               // a and b have changed places
-  bool apart;                                // oneDNN: the sum in f32 is made in the worker's room, and put into c then
-  int64_t tm, tn, nm, nn;                    // tile, and how many of them each way
+  PlanGemm g;             // rows of c are contiguous: cn is 1
+  bool turned;            // a and b have changed places
+  bool apart;             // oneDNN: the sum in f32 is made in the worker's room, and put into c then
+  int64_t tm, tn, nm, nn; // tile, and how many of them each way
   int64_t moves, sums, grain;
   uint32_t nmove, nsum;
-  GemmLoop move[GEMM_LOOPS], sum[GEMM_LOOPS];// loops that move c, and those that add to it
-  Matmul *matmul[2][2][2];                   // oneDNN: of the last rows, of the last columns, when it adds
+  GemmLoop move[GEMM_LOOPS], sum[GEMM_LOOPS]; // loops that move c, and those that add to it
+  Matmul *matmul[2][2][2];                    // oneDNN: of the last rows, of the last columns, when it adds
 } Product;
 
 struct Gemms {
   OpenBlas openblas;
   OneDnn *onednn;
-  Room *room;                                // by worker
-  Product *product;                          // by number in the plan
+  Room *room;       // by worker
+  Product *product; // by number in the plan
   Str libraries;
 };
 
-// ---- tiles --------------------------------------------------------------------------------------------------------------
+// ---- tiles ------------------------------------------------------------------------------------------------------
 static int64_t up_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-// Enough tiles to share, none too small to pay, few reads of the operands: a tile reads tm rows of a and tn columns of b.
+// Enough tiles to share, none too small to pay, few reads of the operands: a tile reads tm rows of a and tn columns
+// of b.
 static void choose_tiles(Product *p) {
   const PlanGemm *g = &p->g;
   bool narrow = g->a == DT_bf16 && g->lib == LIB_onednn;
   int64_t step = narrow ? 64 : 16, most_m = g->lib == LIB_onednn ? 4 * TILE_M : TILE_M;
   double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)p->sums, best = INFINITY;
   int64_t want = (int64_t)MIN(flops * (double)p->moves / (narrow ? 300e6 : 75e6), 8);
-  want += want & 1;                                        // an even number is easier to share
+  want += want & 1; // an even number is easier to share
   for (int64_t nm = 1; nm <= g->m; nm++) {
     int64_t tm = up_to((g->m + nm - 1) / nm, 16), widest = MIN(TILE_N * TILE_M / tm / step * step, TILE_N);
     if (tm > most_m) continue;
@@ -53,7 +56,7 @@ static void choose_tiles(Product *p) {
     int64_t tn = MIN(widest, up_to(MAX((g->n * nm * p->moves) / MAX(want, 1), 1), step));
     tn = up_to((g->n + (g->n + tn - 1) / tn - 1) / ((g->n + tn - 1) / tn), step);
     int64_t rows = (g->m + tm - 1) / tm, columns = (g->n + tn - 1) / tn;
-    double cost = (double)(g->n * rows) + (double)(g->m * columns);    // short rows of c cost as the operands do
+    double cost = (double)(g->n * rows) + (double)(g->m * columns); // short rows of c cost as the operands do
     cost += (double)g->m * (double)g->n / (double)MAX(g->k, 1) * 128 / (double)tn;
     if (cost <= best) best = cost, p->tm = tm, p->tn = tn, p->nm = rows, p->nn = columns;
   }
@@ -70,14 +73,18 @@ static void loop_at(const GemmLoop *l, uint32_t n, int64_t i, int64_t *a, int64_
 }
 
 // How an operand of rows × cols with these strides is passed: plain rows, or rows of the transpose.
-typedef struct { int trans, ld; } Layout;
+typedef struct {
+  int trans, ld;
+} Layout;
 static Layout layout_of(int64_t rows, int64_t cols, int64_t row, int64_t col) {
   if (cols <= 1 || col == 1) return (Layout){PLAIN, (int)(rows > 1 ? MAX(row, 1) : MAX(cols, 1))};
   return (Layout){TRANSPOSED, (int)MAX(col, 1)};
 }
 
-// ---- one tile -----------------------------------------------------------------------------------------------------------
-static bool is_wide(const PlanGemm *g) { return g->a == DT_f64 || (g->a == DT_f32 && g->b == DT_f32 && g->c == DT_f32); }
+// ---- one tile ---------------------------------------------------------------------------------------------------
+static bool is_wide(const PlanGemm *g) {
+  return g->a == DT_f64 || (g->a == DT_f32 && g->b == DT_f32 && g->c == DT_f32);
+}
 
 // rows × cols of a matrix, as dense rows of f32
 static void widen(float *to, const char *from, DType t, int64_t rows, int64_t cols, int64_t row, int64_t col) {
@@ -90,13 +97,16 @@ static void widen(float *to, const char *from, DType t, int64_t rows, int64_t co
       if (t == DT_bf16 && col == 1)
         for (int64_t j = 0; j < cols; j++) to[j] = bf16_to_f32(p[j]);
       else
-        for (int64_t j = 0; j < cols; j++)
-          to[j] = t == DT_bf16 ? bf16_to_f32(p[j * col]) : f16_to_f32(p[j * col]);
+        for (int64_t j = 0; j < cols; j++) to[j] = t == DT_bf16 ? bf16_to_f32(p[j * col]) : f16_to_f32(p[j * col]);
     }
   }
 }
 
-typedef struct { const Product *p; char *c; const char *a, *b; } Call;
+typedef struct {
+  const Product *p;
+  char *c;
+  const char *a, *b;
+} Call;
 
 // One tile of c at rows i…, columns j…; ao, bo, co: where the moving loops are
 static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co) {
@@ -111,12 +121,12 @@ static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t ao, int64_
     double beta = g->accumulate || s ? 1 : 0;
     if (g->c == DT_f64)
       lib->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, g->alpha,
-                     (const double *)(const void *)call->a + as, a.ld, (const double *)(const void *)call->b + bs,
-                     b.ld, beta, (double *)(void *)call->c + co, ldc);
+                 (const double *)(const void *)call->a + as, a.ld, (const double *)(const void *)call->b + bs, b.ld,
+                 beta, (double *)(void *)call->c + co, ldc);
     else
       lib->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, (float)g->alpha,
-                     (const float *)(const void *)call->a + as, a.ld, (const float *)(const void *)call->b + bs,
-                     b.ld, (float)beta, (float *)(void *)call->c + co, ldc);
+                 (const float *)(const void *)call->a + as, a.ld, (const float *)(const void *)call->b + bs, b.ld,
+                 (float)beta, (float *)(void *)call->c + co, ldc);
   }
 }
 
@@ -133,8 +143,8 @@ static void tile_widened(const Call *call, int64_t m, int64_t n, int64_t ao, int
       int64_t kc = MIN(CHUNK_K, g->k - k);
       widen(r->a, call->a + (size_t)(as + k * g->ak) * dtype_bytes(g->a), g->a, m, kc, g->am, g->ak);
       widen(r->b, call->b + (size_t)(bs + k * g->bk) * dtype_bytes(g->b), g->b, kc, n, g->bk, g->bn);
-      lib->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b,
-                     (int)n, beta, r->c, (int)n);
+      lib->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b, (int)n, beta,
+                 r->c, (int)n);
     }
   }
   for (int64_t i = 0; i < m; i++)
@@ -150,13 +160,16 @@ static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int6
     int64_t as = ao, bs = bo, none = 0;
     loop_at(p->sum, p->nsum, s, &as, &bs, &none);
     const Matmul *matmul = p->matmul[m < p->tm][n < p->tn][s || (g->accumulate && !p->apart)];
-    onednn_run(matmul, worker, p->apart ? (void *)sum : c, call->a + (size_t)as * dtype_bytes(g->a), call->b + (size_t)bs * dtype_bytes(g->b));
+    onednn_run(matmul, worker, p->apart ? (void *)sum : c, call->a + (size_t)as * dtype_bytes(g->a),
+               call->b + (size_t)bs * dtype_bytes(g->b));
   }
   if (!p->apart) return;
   bool stream = g->c == DT_f32 && !g->accumulate;
   for (int64_t i = 0; i < m; i++, c += (size_t)g->cm * dtype_bytes(g->c))
-    if (stream) row_stream((float *)(void *)c, sum + i * p->tn, n);
-    else row_put(c, g->c, sum + i * p->tn, n, g->accumulate);
+    if (stream)
+      row_stream((float *)(void *)c, sum + i * p->tn, n);
+    else
+      row_put(c, g->c, sum + i * p->tn, n, g->accumulate);
   if (stream) rows_done();
 }
 
@@ -168,13 +181,16 @@ static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
     int64_t j = t % p->nn * p->tn, i = t / p->nn % p->nm * p->tm;
     int64_t m = MIN(p->tm, g->m - i), n = MIN(p->tn, g->n - j), ao = i * g->am, bo = j * g->bn, co = i * g->cm + j;
     loop_at(p->move, p->nmove, t / p->nn / p->nm, &ao, &bo, &co);
-    if (g->lib == LIB_onednn) tile_onednn(call, m, n, ao, bo, co, worker);
-    else if (is_wide(g)) tile_wide(call, m, n, ao, bo, co);
-    else tile_widened(call, m, n, ao, bo, co, &p->all->room[worker]);
+    if (g->lib == LIB_onednn)
+      tile_onednn(call, m, n, ao, bo, co, worker);
+    else if (is_wide(g))
+      tile_wide(call, m, n, ao, bo, co);
+    else
+      tile_widened(call, m, n, ao, bo, co, &p->all->room[worker]);
   }
 }
 
-// ---- preparing ----------------------------------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------------------------
 static void turn(PlanGemm *g) { // the product of the transposes: c's columns become its rows
   PlanGemm was = *g;
   g->m = was.n, g->n = was.m, g->a = was.b, g->b = was.a;
@@ -182,7 +198,7 @@ static void turn(PlanGemm *g) { // the product of the transposes: c's columns be
   for (uint32_t i = 0; i < g->nloop; i++) g->loop[i].a = was.loop[i].b, g->loop[i].b = was.loop[i].a;
 }
 
-static void clear(const PlanGemm *g, char *c) {            // nothing is summed: c is 0
+static void clear(const PlanGemm *g, char *c) { // nothing is summed: c is 0
   size_t width = dtype_bytes(g->c);
   int64_t total = 1;
   for (uint32_t i = 0; i < g->nloop; i++) total *= g->loop[i].c ? g->loop[i].n : 1;
@@ -197,14 +213,15 @@ static void clear(const PlanGemm *g, char *c) {            // nothing is summed:
 
 static Status prepare_onednn(OneDnn *lib, Product *p) {
   const PlanGemm *g = &p->g;
-  p->apart = g->a == DT_bf16;                              // tiles stored in c itself wait for its lines one by one
+  p->apart = g->a == DT_bf16; // tiles stored in c itself wait for its lines one by one
   int64_t m[2] = {p->tm, g->m % p->tm}, n[2] = {p->tn, g->n % p->tn};
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++)
       for (int add = 0; add < 2; add++) {
         bool wanted = add ? p->sums > 1 || (g->accumulate && !p->apart) : !g->accumulate || p->apart;
         if (!m[i] || !n[j] || !wanted) continue;
-        MatmulShape s = {g->a, g->b, p->apart ? DT_f32 : g->c, m[i], n[j], g->k, g->am, g->ak, g->bk, g->bn, p->apart ? p->tn : g->cm, g->alpha, add};
+        MatmulShape s = {g->a,  g->b,  p->apart ? DT_f32 : g->c, m[i],     n[j], g->k, g->am, g->ak,
+                         g->bk, g->bn, p->apart ? p->tn : g->cm, g->alpha, add};
         TRY(onednn_matmul(lib, &s, &p->matmul[i][j][add]));
       }
   return 0;
@@ -215,15 +232,18 @@ static Status prepare(Gemms *all, Product *p, const PlanGemm *g) {
   if (g->n > 1 && g->cn != 1) turn(&p->g), p->turned = true;
   for (uint32_t i = 0; i < g->nloop; i++) {
     const GemmLoop *l = &p->g.loop[i];
-    if (l->c || l->n == 1) p->move[p->nmove++] = *l, p->moves *= l->n;
-    else p->sum[p->nsum++] = *l, p->sums *= l->n;
+    if (l->c || l->n == 1)
+      p->move[p->nmove++] = *l, p->moves *= l->n;
+    else
+      p->sum[p->nsum++] = *l, p->sums *= l->n;
   }
-  if (!g->m || !g->n || !g->k || !p->moves || !p->sums) return 0;      // nothing is computed, or c is 0
+  if (!g->m || !g->n || !g->k || !p->moves || !p->sums) return 0; // nothing is computed, or c is 0
   choose_tiles(p);
   return g->lib == LIB_onednn ? prepare_onednn(all->onednn, p) : (Status)0;
 }
 
-// The libraries do not cope with a system that refuses memory. What they and the threads' stacks and heaps map is tried first.
+// The libraries do not cope with a system that refuses memory. What they and the threads' stacks and heaps map is
+// tried first.
 static Status has_room(Arena *a, int threads, bool openblas) {
   const size_t each = (size_t)(openblas ? 192 : 80) << 20;
   void **at = NEW_N(a, void *, threads + 1);
@@ -234,11 +254,12 @@ static Status has_room(Arena *a, int threads, bool openblas) {
   }
   for (int i = 0; i < n; i++) munmap(at[i], each);
   if (!e) return 0;
-  return fail(EXIT_UNAVAILABLE, "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s", threads,
+  return fail(EXIT_UNAVAILABLE,
+              "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s", threads,
               threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e));
 }
 
-static float *lines(Arena *a, int64_t n) {                 // n numbers, from the start of a cache line
+static float *lines(Arena *a, int64_t n) { // n numbers, from the start of a cache line
   char *at = NEW_N(a, char, n * 4 + 64);
   return (float *)(void *)(at + (-(uintptr_t)at & 63));
 }
@@ -254,8 +275,9 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   if (used[LIB_openblas]) TRY(openblas_open(a, &all->openblas));
   if (used[LIB_openblas] || used[LIB_onednn]) TRY(has_room(a, threads, used[LIB_openblas]));
   if (used[LIB_onednn]) TRY(onednn_open(a, threads, &all->onednn));
-  all->libraries = arena_printf(a, "%s%s%s", all->onednn ? onednn_name(all->onednn) : "", all->onednn && all->openblas.name ? ", " : "",
-                                all->openblas.name ? all->openblas.name : "");
+  all->libraries =
+      arena_printf(a, "%s%s%s", all->onednn ? onednn_name(all->onednn) : "",
+                   all->onednn && all->openblas.name ? ", " : "", all->openblas.name ? all->openblas.name : "");
   all->room = NEW_N(a, Room, threads);
   for (int i = 0; i < threads && narrow; i++)
     all->room[i] = (Room){lines(a, TILE_M * CHUNK_K), lines(a, CHUNK_K * TILE_N), lines(a, TILE_M * TILE_N)};
@@ -283,7 +305,7 @@ void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const 
 }
 
 PlanLib gemm_choose(const PlanGemm *g) {
-  static int has[DT_COUNT];                  // 0: not asked yet
+  static int has[DT_COUNT]; // 0: not asked yet
   bool both = g->a == g->b && (g->c == g->a || g->c == DT_f32);
   if (!both || (g->a != DT_f32 && g->a != DT_bf16)) return LIB_openblas;
   if (!has[g->a]) has[g->a] = onednn_has(g->a) ? 1 : -1;

@@ -8,23 +8,26 @@
 #ifdef MT_ONEDNN
 #include <dnnl.h>
 
-#define API(X) \
-  X(version) X(get_effective_cpu_isa) X(set_primitive_cache_capacity) X(engine_create) X(engine_destroy) X(stream_create) X(stream_destroy) \
-  X(memory_create) X(memory_destroy) X(memory_set_data_handle) X(memory_desc_init_by_strides) X(memory_desc_get_size) \
-  X(matmul_desc_init) X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode) \
-  X(primitive_attr_set_post_ops) X(post_ops_create) X(post_ops_destroy) X(post_ops_append_sum) X(post_ops_append_eltwise) \
-  X(primitive_desc_create) X(primitive_desc_destroy) X(primitive_desc_query_md) X(primitive_create) X(primitive_destroy) X(primitive_execute)
+#define API(X)                                                                                                       \
+  X(version)                                                                                                         \
+  X(get_effective_cpu_isa) X(set_primitive_cache_capacity) X(engine_create) X(engine_destroy) X(stream_create)       \
+      X(stream_destroy) X(memory_create) X(memory_destroy) X(memory_set_data_handle) X(memory_desc_init_by_strides)  \
+          X(memory_desc_get_size) X(matmul_desc_init) X(primitive_attr_create) X(primitive_attr_destroy)             \
+              X(primitive_attr_set_scratchpad_mode) X(primitive_attr_set_post_ops) X(post_ops_create)                \
+                  X(post_ops_destroy) X(post_ops_append_sum) X(post_ops_append_eltwise) X(primitive_desc_create)     \
+                      X(primitive_desc_destroy) X(primitive_desc_query_md) X(primitive_create) X(primitive_destroy)  \
+                          X(primitive_execute)
 static struct {
 #define X(name) __typeof__(dnnl_##name) *name;
   API(X)
 #undef X
 } api;
-static const char *no_api;                   // why it is not there, or 0
+static const char *no_api; // why it is not there, or 0
 
 static void load_api(void) {
   const char *path = getenv("MTRUN_ONEDNN");
   path = path && *path ? path : "libdnnl.so.2";
-  setenv("OMP_NUM_THREADS", "1", 1);                               // read when its thread library is loaded
+  setenv("OMP_NUM_THREADS", "1", 1); // read when its thread library is loaded
   static char message[400];
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!lib) {
@@ -32,8 +35,8 @@ static void load_api(void) {
     no_api = message;
     return;
   }
-#define X(name) \
-  *(void **)&api.name = dlsym(lib, "dnnl_" #name); \
+#define X(name)                                                                                                      \
+  *(void **)&api.name = dlsym(lib, "dnnl_" #name);                                                                   \
   if (!api.name) no_api = "it has no dnnl_" #name;
   API(X)
 #undef X
@@ -46,20 +49,22 @@ static bool has_api(void) {
   return !no_api;
 }
 
-typedef struct { dnnl_memory_t a, b, c, scratch; } Operands;       // of one worker: only the addresses change
+typedef struct {
+  dnnl_memory_t a, b, c, scratch;
+} Operands; // of one worker: only the addresses change
 struct Matmul {
   OneDnn *lib;
   MatmulShape shape;
   dnnl_primitive_t primitive;
-  Operands *at;                              // by worker
+  Operands *at; // by worker
 };
 struct OneDnn {
   Arena *arena;
   int threads;
   Str name;
   dnnl_engine_t engine;
-  dnnl_stream_t *stream;                     // by worker
-  void **scratch;                            // by worker: work space of the greediest product
+  dnnl_stream_t *stream; // by worker
+  void **scratch;        // by worker: work space of the greediest product
   size_t scratch_bytes;
   VEC(Matmul *) matmul;
 };
@@ -75,7 +80,8 @@ static dnnl_status_t describe(dnnl_memory_desc_t *d, DType t, int64_t rows, int6
 }
 
 // alpha · a · b, then the sum with c, all in f32 before the one rounding
-static dnnl_status_t primitive_of(dnnl_engine_t engine, const MatmulShape *s, dnnl_primitive_desc_t *desc, dnnl_primitive_t *out) {
+static dnnl_status_t primitive_of(dnnl_engine_t engine, const MatmulShape *s, dnnl_primitive_desc_t *desc,
+                                  dnnl_primitive_t *out) {
   dnnl_memory_desc_t a, b, c;
   dnnl_matmul_desc_t d;
   dnnl_primitive_attr_t attr = 0;
@@ -112,18 +118,27 @@ bool onednn_has(DType t) {
 
 static const char *isa_name(void) {
   switch ((int)api.get_effective_cpu_isa()) {
-    case dnnl_cpu_isa_avx2: return "avx2";
-    case dnnl_cpu_isa_avx512_core: return "avx512_core";
-    case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
-    case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
-    case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
-    default: return "";
+  case dnnl_cpu_isa_avx2:
+    return "avx2";
+  case dnnl_cpu_isa_avx512_core:
+    return "avx512_core";
+  case dnnl_cpu_isa_avx512_core_vnni:
+    return "avx512_core_vnni";
+  case dnnl_cpu_isa_avx512_core_bf16:
+    return "avx512_core_bf16";
+  case dnnl_cpu_isa_avx512_core_amx:
+    return "avx512_core_amx";
+  default:
+    return "";
   }
 }
 
 Status onednn_open(Arena *a, int threads, OneDnn **out) {
   if (!has_api())
-    return fail(EXIT_UNAVAILABLE, "the plan's matrix products need oneDNN 2: %s\n  install it: apt-get install libdnnl2, or compile the plan here", no_api);
+    return fail(EXIT_UNAVAILABLE,
+                "the plan's matrix products need oneDNN 2: %s\n  install it: apt-get install libdnnl2, or compile "
+                "the plan here",
+                no_api);
   OneDnn *o = *out = NEW(a, OneDnn);
   o->arena = a, o->threads = threads;
   const dnnl_version_t *v = api.version();
@@ -146,8 +161,9 @@ static bool grow_scratch(OneDnn *o, size_t bytes) {
 }
 
 static bool same(const MatmulShape *x, const MatmulShape *y) {
-  return x->a == y->a && x->b == y->b && x->c == y->c && x->m == y->m && x->n == y->n && x->k == y->k && x->am == y->am && x->ak == y->ak &&
-         x->bk == y->bk && x->bn == y->bn && x->cm == y->cm && x->alpha == y->alpha && x->accumulate == y->accumulate;
+  return x->a == y->a && x->b == y->b && x->c == y->c && x->m == y->m && x->n == y->n && x->k == y->k &&
+         x->am == y->am && x->ak == y->ak && x->bk == y->bk && x->bn == y->bn && x->cm == y->cm &&
+         x->alpha == y->alpha && x->accumulate == y->accumulate;
 }
 
 Status onednn_matmul(OneDnn *o, const MatmulShape *s, Matmul **out) {
@@ -158,17 +174,23 @@ Status onednn_matmul(OneDnn *o, const MatmulShape *s, Matmul **out) {
   dnnl_primitive_desc_t desc;
   dnnl_status_t e = primitive_of(o->engine, s, &desc, &m->primitive);
   if (e)
-    return fail(EXIT_UNAVAILABLE, "oneDNN has no product of %s and %s into %s on this CPU (error %d): compile the plan here", dtype_name(s->a), dtype_name(s->b),
-                dtype_name(s->c), (int)e);
+    return fail(EXIT_UNAVAILABLE,
+                "oneDNN has no product of %s and %s into %s on this CPU (error %d): compile the plan here",
+                dtype_name(s->a), dtype_name(s->b), dtype_name(s->c), (int)e);
   vec_push(o->arena, &o->matmul, m);
   m->at = NEW_N(o->arena, Operands, o->threads);
   const dnnl_memory_desc_t *scratch = api.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
   if (!grow_scratch(o, api.memory_desc_get_size(scratch))) e = dnnl_out_of_memory;
   for (int i = 0; i < o->threads && !e; i++) {
     Operands *at = &m->at[i];
-    e = api.memory_create(&at->a, api.primitive_desc_query_md(desc, dnnl_query_src_md, 0), o->engine, DNNL_MEMORY_NONE);
-    if (!e) e = api.memory_create(&at->b, api.primitive_desc_query_md(desc, dnnl_query_weights_md, 0), o->engine, DNNL_MEMORY_NONE);
-    if (!e) e = api.memory_create(&at->c, api.primitive_desc_query_md(desc, dnnl_query_dst_md, 0), o->engine, DNNL_MEMORY_NONE);
+    e = api.memory_create(&at->a, api.primitive_desc_query_md(desc, dnnl_query_src_md, 0), o->engine,
+                          DNNL_MEMORY_NONE);
+    if (!e)
+      e = api.memory_create(&at->b, api.primitive_desc_query_md(desc, dnnl_query_weights_md, 0), o->engine,
+                            DNNL_MEMORY_NONE);
+    if (!e)
+      e = api.memory_create(&at->c, api.primitive_desc_query_md(desc, dnnl_query_dst_md, 0), o->engine,
+                            DNNL_MEMORY_NONE);
     if (!e) e = api.memory_create(&at->scratch, scratch, o->engine, DNNL_MEMORY_NONE);
   }
   api.primitive_desc_destroy(desc);
@@ -180,7 +202,8 @@ void onednn_run(const Matmul *m, int worker, void *c, const void *a, const void 
   const Operands *at = &m->at[worker];
   api.memory_set_data_handle(at->a, (void *)(uintptr_t)a), api.memory_set_data_handle(at->b, (void *)(uintptr_t)b);
   api.memory_set_data_handle(at->c, c), api.memory_set_data_handle(at->scratch, o->scratch[worker]);
-  dnnl_exec_arg_t arg[] = {{DNNL_ARG_SRC, at->a}, {DNNL_ARG_WEIGHTS, at->b}, {DNNL_ARG_DST, at->c}, {DNNL_ARG_SCRATCHPAD, at->scratch}};
+  dnnl_exec_arg_t arg[] = {
+      {DNNL_ARG_SRC, at->a}, {DNNL_ARG_WEIGHTS, at->b}, {DNNL_ARG_DST, at->c}, {DNNL_ARG_SCRATCHPAD, at->scratch}};
   dnnl_status_t e = api.primitive_execute(m->primitive, o->stream[worker], COUNT(arg), arg);
   if (e) bug("oneDNN: a product failed with %d", (int)e);
 }
@@ -206,14 +229,21 @@ void onednn_close(OneDnn *o) {
 Str onednn_name(const OneDnn *o) { return o->name; }
 
 #else // built without its header
-struct OneDnn { Str name; };
+struct OneDnn {
+  Str name;
+};
 bool onednn_has(DType t) { return (void)t, false; }
 Status onednn_open(Arena *a, int threads, OneDnn **o) {
   (void)a, (void)threads, (void)o;
-  return fail(EXIT_UNAVAILABLE, "the plan's matrix products need oneDNN, and this mtrun was built without it: compile the plan with this build's mtc");
+  return fail(EXIT_UNAVAILABLE, "the plan's matrix products need oneDNN, and this mtrun was built without it: "
+                                "compile the plan with this build's mtc");
 }
 void onednn_close(OneDnn *o) { (void)o; }
 Str onednn_name(const OneDnn *o) { return o->name; }
-Status onednn_matmul(OneDnn *o, const MatmulShape *s, Matmul **m) { return (void)o, (void)s, (void)m, fail(EXIT_UNAVAILABLE, "no oneDNN"); }
-void onednn_run(const Matmul *m, int worker, void *c, const void *a, const void *b) { (void)m, (void)worker, (void)c, (void)a, (void)b; }
+Status onednn_matmul(OneDnn *o, const MatmulShape *s, Matmul **m) {
+  return (void)o, (void)s, (void)m, fail(EXIT_UNAVAILABLE, "no oneDNN");
+}
+void onednn_run(const Matmul *m, int worker, void *c, const void *a, const void *b) {
+  (void)m, (void)worker, (void)c, (void)a, (void)b;
+}
 #endif

@@ -9,14 +9,16 @@ Status openblas_open(Arena *a, OpenBlas *b) {
   setenv("OPENBLAS_NUM_THREADS", "1", 1);                          // read when it is loaded
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!lib)
-    return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  install it: apt-get install libopenblas0-pthread", dlerror());
+    return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  install it: apt-get install libopenblas0-pthread",
+                dlerror());
   void (*set_threads)(int);
   char *(*config)(void), *(*core)(void);
   *(void **)&b->sgemm = dlsym(lib, "cblas_sgemm"), *(void **)&b->dgemm = dlsym(lib, "cblas_dgemm");
   *(void **)&set_threads = dlsym(lib, "openblas_set_num_threads");
   *(void **)&config = dlsym(lib, "openblas_get_config"), *(void **)&core = dlsym(lib, "openblas_get_corename");
   if (!b->sgemm || !b->dgemm || !set_threads)
-    return fail(EXIT_UNAVAILABLE, "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
+    return fail(EXIT_UNAVAILABLE,
+                "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
   set_threads(1);
   const char *c = config ? config() : "OpenBLAS";
   int words = 0;

@@ -1,5 +1,5 @@
-// vector.h -- one loop compiled for several widths of vectors, chosen when it runs. Only for code that gives the same bits
-// at every width.
+// vector.h -- one loop compiled for several widths of vectors, chosen when it runs. Only for code that gives the same
+// bits at every width.
 //
 //   MT_FN void f(…) { … }                             the loop
 //   VECTORS(void, f, (int64_t n, float *x), (n, x))   f_here(…): for this CPU
@@ -19,7 +19,8 @@
   MT_FOR("avx2,fma") static type name##_avx2 parameters { name arguments; } \
   MT_FOR("avx512f,avx512dq,avx512bw,avx512vl,fma") static type name##_avx512 parameters { name arguments; } \
   static inline type name##_here parameters { \
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) \
+    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
+        __builtin_cpu_supports("avx512vl")) \
       name##_avx512 arguments; \
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) name##_avx2 arguments; \
     else name##_plain arguments; \
