@@ -171,13 +171,13 @@ void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
   for (uint32_t i = 0; i < MIN(all.row.n, (uint32_t)MOST); i++) {
     const Row *r = &all.row.at[i];
     fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds,
-            100 * r->seconds / MAX(seconds, 1e-9), (long long)r->runs, r->seconds / (double)r->runs * 1e6,
+            100 * r->seconds / MAX(MAX(seconds, all.counted), 1e-9), (long long)r->runs, r->seconds / (double)r->runs * 1e6,
             r->flops / MAX(r->seconds, 1e-9) * 1e-9, r->bytes / MAX(r->seconds, 1e-9) * 1e-9,
             op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
   }
   if (all.row.n > MOST) fprintf(to, "%9s and %u more\n", "", all.row.n - MOST);
   fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", all.counted,
-          100 * all.counted / MAX(seconds, 1e-9), seconds);
+          100 * all.counted / MAX(MAX(seconds, all.counted), 1e-9), seconds);
   arena_destroy(a);
 }
 
