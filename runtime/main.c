@@ -219,9 +219,9 @@ static Status open_state(Run *r) {
   bool found = false;
   state_init(r->arena, r->plan, r->dev, &r->state);
   r->saved = -1;
-  state_draw(&r->state);
   if (r->set.resume) TRY(load_checkpoint(r, &found));
-  if (!found && r->set.init) TRY(load_init(r));
+  if (!found && r->set.init) TRY(load_init(r));            // all parameters or none: nothing has to be drawn before
+  if (!found && !r->set.init) state_draw(&r->state);
   return exec_refresh(&r->exec);
 }
 
