@@ -7,6 +7,7 @@
 #include "passes/group.h"
 #include "passes/pass.h"
 #include "runtime/doctor.h"
+#include "runtime/metrics.h"
 #include "runtime/options.h"
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static const Option doctor_rows[] = {
   OPTION(Settings, json, 0, "json", 0, "print JSON"),
   COLOR_ROW,
 };
+static const Option verify_rows[] = {COLOR_ROW};
 static const Option opt_rows[] = {
   COLOR_ROW,
   OPTION(Settings, after, 0, "pass", "A,B", "the passes to run, in this order"),
@@ -123,6 +125,12 @@ static const Command commands[] = {
    COUNT(opt_rows),
    "  mtc dump gpt2.mt --preset demo > gpt2.ir\n  mtc opt gpt2.ir --pass=simplify,precision,autodiff\n"
    "  mtc opt gpt2.ir --pass=simplify | diff gpt2.ir -\n"},
+  {"mtc verify", "PLAN",
+   "Says whether a plan is safe to run: whole, every access inside its memory, every order kept.\n"
+   "mtrun looks at the same before it runs one. Exit code 0: it is; 65: it is not, with the reason.",
+   verify_rows, COUNT(verify_rows),
+   "  mtc verify gpt2.plan\n"
+   "  mtc verify gpt2.plan && mtrun gpt2.plan --data book\n"},
   {"mtc doctor", "",
    "Says whether this machine can train, what is missing, and how to get it.\n"
    "Looks at the C compiler, the libraries for products, CPU, memory, huge pages, the cache of kernels.\n"
@@ -347,6 +355,19 @@ static Status run_opt(Arena *a, const char *path, const Settings *s) {
                   : fail(EXIT_USAGE, "mtc opt wants --pass=A,B (mtc --list-passes)");
 }
 
+static Status run_verify(Arena *a, const char *path) {
+  Plan *p;
+  Text t;
+  int64_t bytes = 0, instructions = 0;
+  TRY(plan_load(a, path, &p));
+  for (int i = 0; i < MEM_COUNT; i++) bytes += p->memory[i];
+  for (uint32_t i = 1; i < p->fn.n; i++) instructions += p->fn.at[i].ins.n;
+  text_init(&t, a);
+  text_printf(&t, "%s: a plan of %s, hash %s: %s, %u buffers, %lld instructions, nothing wrong\n", path, p->model,
+              p->hash, bytes_text(a, (double)bytes), p->buffer.n - 1, (long long)instructions);
+  return print(&t);
+}
+
 static Status run_doctor(Arena *a, const Words *words, const Settings *s) {
   DoctorOptions o = {.json = s->json};
   if (words->n) return fail(EXIT_USAGE, "mtc doctor takes no '%.100s' (see mtc doctor --help)", words->at[0].text);
@@ -392,6 +413,7 @@ static Status command(Arena *a, const Command *c, int argc, char **argv) {
   if (!strcmp(c->name, "mtc dump")) return run_dump(a, path, &s);
   if (!strcmp(c->name, "mtc interp")) return run_interp(a, path, &s);
   if (!strcmp(c->name, "mtc opt")) return run_opt(a, path, &s);
+  if (!strcmp(c->name, "mtc verify")) return run_verify(a, path);
   return run_explain(a, path, words.n == 2 ? words.at[1].text : 0, &s);
 }
 

@@ -9,6 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const Str mem_name[] = {
+#define X(word) #word,
+  PLAN_MEMORY(X)
+#undef X
+};
+
 typedef struct {
   const Plan *p;
   Arena *arena;
@@ -43,12 +49,13 @@ static bool check_memory(Check *c) {
     if (p->memory[i] < 0 || !add_ok(total, p->memory[i], &total) || total > INT64_C(1) << 46)
       return no(c, "it asks for too much memory");
   if (p->memory[MEM_scalars] != SCALAR_BLOCK)
-    return no(c, "the scalar block has %lld bytes, not %d", (long long)p->memory[MEM_scalars], SCALAR_BLOCK);
+    return no(c, "the block of scalars has %lld bytes, not %d", (long long)p->memory[MEM_scalars], SCALAR_BLOCK);
   for (uint32_t i = 1; i < p->buffer.n; i++) {
     const PlanBuffer *b = &p->buffer.at[i];
     if (b->at < 0 || b->at % 64 || b->bytes < 0 || b->at > p->memory[b->mem] ||
         b->bytes > p->memory[b->mem] - b->at)
-      return no(c, "buffer %u (%s) is not inside its block", i, b->name);
+      return no(c, "buffer %u (%s) is not inside its block: %s has %lld bytes", i, b->name, mem_name[b->mem],
+                (long long)p->memory[b->mem]);
   }
   bool taken[SCALAR_BLOCK / 8] = {0};
   for (uint32_t i = 0; i < p->slot.n; i++) {

@@ -38,7 +38,7 @@ check() { # PAGE TOOL COMMAND…
   for code in 0 64 70; do grep -qE "^ +$code +" "$folder/text" || wrong "$page: no exit code $code"; done
 }
 
-check "$1" "$4" compile check dump explain interp opt doctor
+check "$1" "$4" compile check dump explain interp opt verify doctor
 check "$2" "$5"
 check "$3" "$6" prepare inspect samples
 exit $status

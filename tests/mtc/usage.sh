@@ -30,7 +30,7 @@ want 64 'did you mean --preset?' check tiny.mt -preset demo
 echo 'mt plan 1' > tiny.plan
 want 65 'tiny.plan: it is a plan; mtrun takes it' check tiny.plan
 # each command's help: what it does, and examples of it
-for command in compile check dump explain interp opt doctor; do
+for command in compile check dump explain interp opt verify doctor; do
   want 0 "mtc $command" "$command" --help
   [ "$(grep -c "^  mtc $command" out)" -ge 2 ] || { echo "mtc $command --help has fewer than two examples"; status=1; }
 done

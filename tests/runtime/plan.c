@@ -101,7 +101,7 @@ static void refused_test(void **state) {
   (void)state;
   EXPECT("dim vocab has 9 entries in 8", p->dim.at[3].extent = 9);
   EXPECT("too much memory", p->memory[MEM_grads] = INT64_MAX);
-  EXPECT("scalar block has 8192", p->memory[MEM_scalars] = 8192);
+  EXPECT("block of scalars has 8192", p->memory[MEM_scalars] = 8192);
   EXPECT("buffer 2 (wte) is not inside", p->memory[MEM_params] = 64);
   EXPECT("buffer 2 (wte) is not inside", p->buffer.at[2].at = 32);
   EXPECT("slot $sample is not right", p->slot.at[1].at = 0);
