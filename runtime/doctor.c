@@ -3,6 +3,7 @@
 // A check is a row of `checks`: it looks, and finds in words what is there. A library may end or hang the process that
 // loads it, and a compiler may fail in any way, so those are tried in a process of their own, with a time limit.
 #include "runtime/doctor.h"
+#include "runtime/file.h"
 #include "runtime/jit.h"
 #include "runtime/json_text.h"
 #include "runtime/metrics.h"
@@ -262,7 +263,7 @@ static Finding huge_pages(Arena *a) {
 }
 
 static Finding cache(Arena *a) {
-  const char *wrong, *folder = jit_cache(a, &wrong);
+  const char *wrong, *folder = cache_folder(a, "kernels", true, &wrong);
   if (wrong)
     return (Finding){FOUND_note,
                      arena_printf(a, "%s%snot used, so kernels are compiled every time: %s", folder ? folder : "",

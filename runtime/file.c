@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -165,4 +166,41 @@ Status folder_remove(const char *path) {
   closedir(d);
   if (!s && rmdir(path) && errno != ENOENT) s = file_fail(errno, "removing", path);
   return s;
+}
+
+// ---- the user's cache ------------------------------------------------------------------------------------------------
+// Makes path and what leads to it; 0, or an errno.
+static int make_folders(Arena *a, const char *path) {
+  char *p = arena_strndup(a, path, strlen(path));
+  for (char *s = p + 1;; s++) {
+    if (*s && *s != '/') continue;
+    char c = *s;
+    *s = 0;
+    if (mkdir(p, 0700) && errno != EEXIST) return errno;
+    if (!(*s = c)) return 0;
+  }
+}
+
+// Why the folder must not be used, or 0: it is ours, no link, and nobody else can write it.
+static Str folder_wrong(const char *path) {
+  struct stat st;
+  if (lstat(path, &st)) return strerror(errno);
+  if (S_ISLNK(st.st_mode)) return "it is a link";
+  if (!S_ISDIR(st.st_mode)) return "it is no folder";
+  if (st.st_uid != geteuid()) return "it belongs to another user";
+  if (st.st_mode & 022) return "others can write it (chmod 700 it)";
+  if (access(path, W_OK | X_OK)) return strerror(errno);
+  return 0;
+}
+
+Str cache_folder(Arena *a, const char *name, bool make, Str *wrong) {
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (base && *base == '/') base = arena_strndup(a, base, strlen(base));
+  else if (home && *home == '/') base = arena_printf(a, "%s/.cache", home);
+  else return *wrong = "neither XDG_CACHE_HOME nor HOME is a path from the root", (Str)0;
+  Str mt = arena_printf(a, "%s/mt", base), folder = *name ? arena_printf(a, "%s/%s", mt, name) : mt;
+  int e = make ? make_folders(a, folder) : 0;
+  if ((*wrong = e ? strerror(e) : folder_wrong(mt)) || !*name) return mt;
+  *wrong = folder_wrong(folder);
+  return folder;
 }

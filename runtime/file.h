@@ -17,4 +17,9 @@ Status folder_make(const char *path);                             // with its pa
 Status folder_sync(const char *path);                             // its entries last
 Status folder_sync_of(const char *path);                          // the folder that holds path
 Status folder_remove(const char *path);                           // with the files in it, no folders in it
+
+// $XDG_CACHE_HOME/mt/NAME or ~/.cache/mt/NAME; name "": mt itself. make: it is made when it is not there, mode 0700.
+// *wrong: why it is not to be used (others can write it, it is a link, …), or 0; then the path may be of a folder that
+// holds it, or 0 when no variable names one.
+Str    cache_folder(Arena *a, const char *name, bool make, Str *wrong);
 #endif

@@ -1,5 +1,6 @@
 // jit.c -- see jit.h.
 #include "runtime/jit.h"
+#include "runtime/file.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,30 +112,6 @@ static Status no_compiler(void) {
 }
 
 // ---- the cache's folder -------------------------------------------------------------------------------------------------
-// Makes path and what leads to it; 0, or an errno.
-static int make_folders(Arena *a, const char *path) {
-  char *p = arena_strndup(a, path, strlen(path));
-  for (char *s = p + 1;; s++) {
-    if (*s && *s != '/') continue;
-    char c = *s;
-    *s = 0;
-    if (mkdir(p, 0700) && errno != EEXIST) return errno;
-    if (!(*s = c)) return 0;
-  }
-}
-
-// Why the folder must not be used, or 0: it is ours, no link, and nobody else can write it.
-static const char *folder_wrong(const char *path) {
-  struct stat st;
-  if (lstat(path, &st)) return strerror(errno);
-  if (S_ISLNK(st.st_mode)) return "it is a link";
-  if (!S_ISDIR(st.st_mode)) return "it is no folder";
-  if (st.st_uid != geteuid()) return "it belongs to another user";
-  if (st.st_mode & 022) return "others can write it (chmod 700 it)";
-  if (access(path, W_OK | X_OK)) return strerror(errno);
-  return 0;
-}
-
 static Status private_folder(Jit *j) {
   const char *tmp = getenv("TMPDIR");
   char *p = arena_printf(j->arena, "%s/mt-kernels-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
@@ -143,20 +120,8 @@ static Status private_folder(Jit *j) {
   return 0;
 }
 
-const char *jit_cache(Arena *a, const char **wrong) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (base && *base == '/') base = arena_strndup(a, base, strlen(base));
-  else if (home && *home == '/') base = arena_printf(a, "%s/.cache", home);
-  else return *wrong = "neither XDG_CACHE_HOME nor HOME is a path from the root", (const char *)0;
-  const char *mt = arena_printf(a, "%s/mt", base), *folder = arena_printf(a, "%s/kernels", mt);
-  int e = make_folders(a, folder);
-  if ((*wrong = e ? strerror(e) : folder_wrong(mt))) return mt;
-  *wrong = folder_wrong(folder);
-  return folder;
-}
-
 static Status find_folder(Jit *j) {
-  const char *wrong, *folder = jit_cache(j->arena, &wrong);
+  const char *wrong, *folder = cache_folder(j->arena, "kernels", true, &wrong);
   if (wrong && folder) fail(0, "the kernel cache %s is not used, a private folder is for this run: %s", folder, wrong);
   if (wrong) return private_folder(j);
   j->folder = folder;

@@ -29,9 +29,6 @@ Status jit_load(Jit *j, const JitObject *o, JitCode *code);       // refuses byt
 void   jit_unload(JitCode *code);
 void  *jit_symbol(const JitCode *code, const char *name);         // 0: it has none of that name
 void   jit_hash(const void *p, size_t n, uint64_t hash[2]);
-// The cache's folder, made when it is not there. *wrong: why it is not used, or 0; then the path may be of a folder
-// that holds it, or 0 when no variable names one.
-const char *jit_cache(Arena *a, const char **wrong);
 const char *jit_cpu(Arena *a);                                    // this CPU: architecture, model and features, one word
 bool   jit_runs_here(const char *target);                         // whether an object for target runs on this CPU
 #endif
