@@ -78,6 +78,7 @@ static Status long_option(Arena *a, const Command *c, char **argv, int argc, int
     return option_set(a, o, 0, into);
   }
   if (equals) return option_set(a, o, equals + 1, into);
+  if (*o->value == '[') return option_set(a, o, "", into);
   if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
     return fail(EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
   return option_set(a, o, argv[++*i], into);
@@ -129,7 +130,8 @@ Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *in
 static int left_column(const Option *o, char *to, size_t n) {
   char letter[8] = "    ";
   if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "");
-  return snprintf(to, n, "  %s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "", o->value ? " " : "",
+  return snprintf(to, n, "  %s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "",
+                  o->value && *o->value != '[' ? " " : "",
                   o->value ? o->value : "");
 }
 
@@ -211,7 +213,7 @@ static void man_option(const Option *o, const void *defaults, FILE *to) {
   if (o->letter) fprintf(to, "\\-%c%s", o->letter, o->name ? "\\fR, \\fB" : "");
   if (o->name) fputs("\\-\\-", to), man_text(o->name, false, to);
   fputs("\\fR", to);
-  if (o->value) fputs(" \\fI", to), man_text(o->value, false, to), fputs("\\fR", to);
+  if (o->value) fputs(*o->value == '[' ? "\\fI" : " \\fI", to), man_text(o->value, false, to), fputs("\\fR", to);
   putc('\n', to);
   man_text(o->help, false, to);
   put_default(o, defaults, to);

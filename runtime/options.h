@@ -23,7 +23,7 @@ typedef enum { OPT_flag, OPT_int, OPT_real, OPT_text, OPT_words } OptionKind;
 struct Option {
   char letter;                // 0: none
   const char *name;           // "seq"; 0: a letter only
-  const char *value;          // what stands for the value in help; 0 for a flag
+  const char *value;          // what stands for the value in help; 0 for a flag; "[=WORD]": it may be left out, then ""
   const char *help;
   OptionKind kind;
   size_t at;                  // offset of the field
