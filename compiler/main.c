@@ -6,9 +6,11 @@
 #include "passes/explain.h"
 #include "passes/group.h"
 #include "passes/pass.h"
+#include "runtime/cost.h"
 #include "runtime/doctor.h"
 #include "runtime/metrics.h"
 #include "runtime/options.h"
+#include "runtime/work.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -315,6 +317,22 @@ static bool is_code(const char *word) {
   return !strncmp(word, "MT", 2) && strspn(word + 2, "0123456789") == 4 && !word[6];
 }
 
+// How long a step of it takes here, when this machine's rates are known and a plan can be made of it. The module is
+// after reshard, and not afterwards.
+static Status explain_estimate(Arena *a, Text *t, Program *p, const char *path, const Settings *s) {
+  Module *m = p->module;
+  RunOptions rest = {.from = PASS_reshard};
+  Rates rates;
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (m->axis.at[i].size > 1) return 0;
+  if (!rates_find(a, work_cpus(), "", &rates) || emit_possible(m, path)) return 0;
+  if (s->skip) TRY(pass_list(s->skip, &rest.skip, 0, 0));
+  if (!passes_run(m, PASS_last, rest)) return EXIT_COMPILE;
+  Str said = step_estimate(a, emit(m, (EmitOptions){.model = path, .tool = MT_VERSION}), &rates);
+  if (said) text_printf(t, "  %-12s %s\n", "estimate", said);
+  return 0;
+}
+
 static Status run_explain(Arena *a, const char *path, const char *what, const Settings *s) {
   Program *p;
   Pass upto;
@@ -326,6 +344,7 @@ static Status run_explain(Arena *a, const char *path, const char *what, const Se
   text_init(&t, a);
   if (!what) {
     explain_all(&t, p);
+    if (!s->after) TRY(explain_estimate(a, &t, p, path, s));
     return print(&t);
   }
   if (explain_name(&t, p, what)) return print(&t);

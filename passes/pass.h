@@ -28,6 +28,7 @@ extern const PassInfo pass_info[PASS_COUNT];
 typedef uint64_t PassSet;                    // bit p: pass p
 typedef struct {
   PassSet skip, print;                       // left out; print the module after these
+  Pass from;                                 // the module is after this one, and only those behind it run
   FILE *to;                                  // where; 0: stdout
 } RunOptions;
 

@@ -79,8 +79,8 @@ static bool run(Module *m, Pass p, const RunOptions *o) {
 
 bool passes_run(Module *m, Pass upto, RunOptions o) {
   if (pass_skippable(o.skip)) bug("passes_run was not asked for what it can do");
-  if (!ir_verify(m, "lower")) bug("lower made a module that is not right");
-  for (Pass p = PASS_none + 1; p < PASS_COUNT; p++) {
+  if (!ir_verify(m, o.from ? pass_info[o.from].name : "lower")) bug("lower made a module that is not right");
+  for (Pass p = o.from + 1; p < PASS_COUNT; p++) {
     if (!(o.skip >> p & 1) && !run(m, p, &o)) return false;
     if (p == upto) break;
   }

@@ -33,6 +33,7 @@ Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **d);  // memory (zer
 void   dev_close(Dev *d);                                         // 0 is allowed
 Status dev_touch(Dev *d);                                         // all memory is got from the system, on all threads
 Str    dev_name(const Dev *d);                                    // "2 threads, OpenBLAS 0.3.21 Zen"
+Str    dev_libraries(const Dev *d);                               // "OpenBLAS 0.3.21 Zen"; "": none
 void   dev_feed(Dev *d, DevFeed *feed, void *with);               // from the next cell on
 void   dev_cell(Dev *d, const DevCell *c);                        // waits while the queue is full
 // all queued cells are done; the first failure of the feed

@@ -339,6 +339,7 @@ void dev_close(Dev *d) {
 }
 
 Str dev_name(const Dev *d) { return d->name; }
+Str dev_libraries(const Dev *d) { return gemm_libraries(d->gemms); }
 int64_t dev_before(const Dev *d) { return d->before; }
 Work *dev_work(Dev *d) { return d->work; }
 void *dev_slot(Dev *d, uint32_t slot) { return d->scalars + d->plan->slot.at[slot - 1].at; }

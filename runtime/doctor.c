@@ -9,6 +9,8 @@
 #include "runtime/metrics.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
+#include "runtime/rates.h"
+#include "runtime/work.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -280,6 +282,26 @@ static Finding cache(Arena *a) {
                          bytes_text(a, (double)bytes), mode));
 }
 
+static Status try_rates(Arena *a) {
+  Rates r;
+  int threads = work_cpus();
+  if (!rates_find(a, threads, "", &r)) return EXIT_MISSING;
+  if (!rates_find(a, threads, rates_libraries(a, threads), &r)) printf("of other libraries, ");
+  printf("measured on %s, %lld thread%s: copy %.1f GB/s, products of f32 %.0f GFLOP/s\n", r.day, (long long)r.threads,
+         r.threads == 1 ? "" : "s", r.copy, r.product[RF_f32][RL_NN][RT_1024]);
+  return 0;
+}
+
+static Finding rates(Arena *a) {
+  static const char again[] = "mtrun --calibrate=again";
+  Try t = attempt(a, try_rates);
+  if (t.worked && !strncmp(t.out, "of other", 8)) return (Finding){FOUND_note, t.out, 0, again};
+  if (t.worked) return ok(t.out);
+  if (*t.why) return (Finding){FOUND_note, t.why, 0, again};
+  return (Finding){FOUND_note, "not measured: no estimate of a step, no shares of the limit in --profile", 0,
+                   "mtrun --calibrate"};
+}
+
 static Status try_dot(Arena *a) {
   (void)a;
   dup2(1, 2);                                               // its version goes to standard error
@@ -312,6 +334,7 @@ static const struct { Str name; Need need; Finding (*look)(Arena *a); } checks[]
   {"memory", NEED_no, memory},
   {"huge pages", NEED_no, huge_pages},
   {"kernel cache", NEED_no, cache},
+  {"rates", NEED_no, rates},
   {"graphviz", NEED_no, graphviz},
   {"terminal", NEED_no, terminal},
 };

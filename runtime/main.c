@@ -1,5 +1,6 @@
 // main.c -- mtrun: reads the command line, opens a plan, its device, its data and its state, and makes the steps.
 #include "runtime/ckpt.h"
+#include "runtime/cost.h"
 #include "runtime/feed.h"
 #include "runtime/file.h"
 #include "runtime/json_text.h"
@@ -9,7 +10,6 @@
 #include "runtime/state.h"
 #include "runtime/trace.h"
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 // ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
-  const char *device;
+  const char *device, *calibrate;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   double temperature;
   bool profile, version;
@@ -54,6 +54,8 @@ static const Option rows[] = {
   OPTION(Settings, profile,      0,  "profile",     0,
          "time by kernel after the first step, with model line, GFLOP/s and GB/s"),
   OPTION(Settings, profile_json, 0,  "profile-json", "FILE",  "the same as JSON, whole"),
+  OPTION(Settings, calibrate,    0,  "calibrate",   "[=again]",
+         "measure this machine once, without a plan: then runs say what share of its rates they reach"),
   OPTION(Settings, sample,       0,  "sample",      "TEXT",
          "print TEXT and what the model makes of it, byte by byte"),
   OPTION(Settings, tokens,       0,  "tokens",      "N",      "bytes to generate"),
@@ -68,11 +70,12 @@ static const Command command = {
   "  mtrun gpt2.plan --data book --save ckpt --save-every 100 --resume auto\n"
   "                                                                  save; run again, it goes on from there\n"
   "  mtrun gpt2.plan --init model.safetensors --sample 'Once'        let the model write\n"
-  "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n\n"
+  "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n"
+  "  mtrun --calibrate                                               what this machine reaches, for --profile\n\n"
   "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves.\n"
   "Plans come from mtc compile, data from mtdata prepare."};
 
-static Status check_settings(const Settings *s) {
+static Status check_counts(const Settings *s) {
   const struct { const char *name; int64_t value, least;
   } counts[] = {{"-n", s->ranks, 0},
                 {"--threads", s->threads, 0},
@@ -87,6 +90,11 @@ static Status check_settings(const Settings *s) {
     if (counts[i].value < counts[i].least)
       return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
   if (s->threads > 4096) return fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads);
+  return 0;
+}
+
+static Status check_settings(const Settings *s) {
+  TRY(check_counts(s));
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
   if (!s->data && !s->batches && !s->sample)
     return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
@@ -132,11 +140,6 @@ static Status check_ranks(const Plan *p, const Settings *s) {
   return 0;
 }
 
-static int cpus(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) ? 1 : MAX(CPU_COUNT(&set), 1);
-}
-
 // ---- signals -----------------------------------------------------------------------------------------------------
 // A handler may only set a flag; this is the one place that has no argument to reach it by.
 static volatile sig_atomic_t stop_asked, save_asked;
@@ -163,6 +166,7 @@ typedef struct {
   Plan *plan;
   Dev *dev;
   Exec exec;
+  const Rates *rates;                        // of this machine; 0: not known
   State state;
   Feed feed;
   Metrics metrics;
@@ -299,9 +303,15 @@ static Status train(Run *r) {
 }
 
 static Status measurements(Run *r) {
-  if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds);
-  if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed));
+  if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds, r->rates);
+  if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed,
+                                             r->rates));
   return r->set.trace ? trace_write(r->set.trace, r->plan, r->dev, &r->spans) : 0;
+}
+
+static void find_rates(Run *r) {
+  Rates *here = NEW(r->arena, Rates);
+  if (rates_find(r->arena, work_threads(dev_work(r->dev)), dev_libraries(r->dev), here)) r->rates = here;
 }
 
 static void start_block(Run *r) {
@@ -312,6 +322,7 @@ static void start_block(Run *r) {
                                   : arena_printf(a, "seed %lld", (long long)r->plan->seed);
   About about[] = {
     {"device", dev_name(r->dev)},
+    {"estimate", r->rates ? step_estimate(a, r->plan, r->rates) : 0},
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
     {"parameters from", from},
     {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
@@ -332,11 +343,13 @@ static Status run(Run *r, const char *path) {
   if (training)
     TRY(feed_open(r->arena, r->plan,
                   &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
-  DevOptions o = {s->threads ? (int)s->threads : cpus(), s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0};
+  int threads = s->threads ? (int)s->threads : work_cpus();
+  DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
   if (training) TRY(dev_touch(r->dev));
   TRY(open_state(r));
+  if (training) find_rates(r);
   start_block(r);
   if (training) {
     Status e = train(r), again = measurements(r);
@@ -345,6 +358,25 @@ static Status run(Run *r, const char *path) {
   return s->sample ? sample_print(r->arena, &r->exec,
                                   &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, stdout)
                    : 0;
+}
+
+// Without a plan: the rates of this machine, measured when they are not known or are to be measured again.
+static Status calibrate(Arena *a, const Settings *s, const Words *words) {
+  int threads = s->threads ? (int)s->threads : work_cpus();
+  Rates r;
+  if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan");
+  if (*s->calibrate && strcmp(s->calibrate, "again"))
+    return fail(EXIT_USAGE, "--calibrate or --calibrate=again, not --calibrate=%s", s->calibrate);
+  bool some = !*s->calibrate && rates_find(a, threads, "", &r);
+  if (some && rates_find(a, threads, rates_libraries(a, threads), &r)) {
+    printf("measured before; mtrun --calibrate=again measures anew\n");
+    rates_print(stdout, &r);
+    return 0;
+  }
+  fprintf(stderr, "%s: measuring, for some seconds; other programs that compute disturb it\n", program_name);
+  TRY(rates_measure(a, threads, &r));
+  rates_print(stdout, &r);
+  return rates_keep(a, &r);
 }
 
 static void print_man(const Settings *defaults) {          // what the build puts into mtrun(1)
@@ -363,7 +395,9 @@ int main(int argc, char **argv) {
   Status e = options_parse(r.arena, &command, argc, argv, &r.set, &words, &help);
   if (!e && help) options_help(&command, &defaults, stdout), putchar('\n'), exits_help(stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
-  else if (!e && words.n != 1)
+  else if (!e && r.set.calibrate) {
+    if (!(e = check_counts(&r.set))) e = calibrate(r.arena, &r.set, &words);
+  } else if (!e && words.n != 1)
     e = fail(EXIT_USAGE,
              words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",
              words.n);

@@ -1,7 +1,7 @@
 // metrics.c -- see metrics.h.
 #include "runtime/metrics.h"
 #include "runtime/json_text.h"
-#include "runtime/trace.h"
+#include "runtime/cost.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // trace.c -- see trace.h.
 #include "runtime/trace.h"
+#include "runtime/cost.h"
 #include "runtime/json_text.h"
 #include <stdlib.h>
 
@@ -20,35 +21,6 @@ static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
     case PI_copy: case PI_zero: case PI_COUNT: break;
   }
   return op_name[in->op];
-}
-
-static void ins_cost(const Plan *p, const PlanIns *in, double *flops, double *bytes) {
-  *flops = *bytes = 0;
-  if (in->op == PI_kernel)
-    *flops = (double)p->kernel.at[in->what].flops, *bytes = (double)p->kernel.at[in->what].bytes;
-  if (in->op == PI_copy) *bytes = 2 * (double)in->bytes;
-  if (in->op == PI_zero) *bytes = (double)in->bytes;
-  if (in->op != PI_gemm) return;
-  const PlanGemm *g = &p->gemm.at[in->what];
-  double loops = 1;
-  for (uint32_t i = 0; i < g->nloop; i++) loops *= (double)g->loop[i].n;
-  *flops = (double)gemm_flops(g);
-  *bytes = loops * ((double)(g->m * g->k) * (double)dtype_bytes(g->a) +
-                    (double)(g->k * g->n) * (double)dtype_bytes(g->b) +
-                    (double)(g->m * g->n) * (double)dtype_bytes(g->c));
-}
-
-double plan_step_flops(const Plan *p) {
-  double total = 0;
-  for (uint32_t i = 0; i < p->cell.n; i++) {
-    const PlanFn *f = &p->fn.at[p->cell.at[i].fn];
-    for (uint32_t j = 0; j < f->ins.n; j++) {
-      double flops, bytes;
-      ins_cost(p, &f->ins.at[j], &flops, &bytes);
-      if (f->ins.at[j].when != (p->cell.at[i].microbatch ? WHEN_first : WHEN_later)) total += flops;
-    }
-  }
-  return total;
 }
 
 // ---- the trace ---------------------------------------------------------------------------------------------------
@@ -110,7 +82,8 @@ Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpan
 }
 
 // ---- the table ---------------------------------------------------------------------------------------------------
-typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes; int64_t runs; } Row;
+// limit: seconds that it would take at the rates of the machine; 0: not known
+typedef struct { const PlanIns *in; Str what; double seconds, flops, bytes, limit; int64_t runs; } Row;
 
 // "h.3.attn" of many layers is one row: "h.*.attn"
 static Str fold_numbers(Arena *a, const char *what) {
@@ -132,7 +105,7 @@ static int by_time(const void *x, const void *y) {
 }
 
 typedef struct { VEC(Row) row; double counted; } Profile; // by time; counted: seconds of the compute stream
-static Profile profile_of(Arena *a, const Plan *p, const Dev *d) {
+static Profile profile_of(Arena *a, const Plan *p, const Dev *d, const Rates *rates) {
   Profile all = {0};
   Map by;                                                  // op, what, folded place -> index into row
   map_init(&by, a);
@@ -156,28 +129,35 @@ static Profile profile_of(Arena *a, const Plan *p, const Dev *d) {
       ins_cost(p, in, &flops, &bytes);
       r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs,
           r->bytes += bytes * (double)t.runs;
+      if (rates) r->limit += ins_limit(p, f, in, rates) * (double)t.runs;
       if (in->stream == STREAM_compute) all.counted += t.seconds;
     }
   if (all.row.n) qsort(all.row.at, all.row.n, sizeof *all.row.at, by_time);
   return all;
 }
 
-void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds) {
+static double share(const Row *r) { return r->limit / MAX(r->seconds, 1e-9); }
+
+void profile_print(FILE *to, const Plan *p, const Dev *d, double seconds, const Rates *rates) {
   enum { MOST = 40 };
   Arena *a = arena_create();
-  Profile all = profile_of(a, p, d);
-  fprintf(to, "%9s %6s %8s %9s %8s %8s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us",
-          "GFLOP/s", "GB/s", "kind", "name", "what", "line");
+  Profile all = profile_of(a, p, d, rates);
+  double whole = MAX(MAX(seconds, all.counted), 1e-9);
+  fprintf(to, "%9s %6s %8s %9s %8s %8s%s  %-7s %-24s %-16s %s\n", "seconds", "share", "runs", "each us",
+          "GFLOP/s", "GB/s", rates ? "  limit" : "", "kind", "name", "what", "line");
   for (uint32_t i = 0; i < MIN(all.row.n, (uint32_t)MOST); i++) {
     const Row *r = &all.row.at[i];
-    fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f  %-7s %-24s %-16s %s\n", r->seconds,
-            100 * r->seconds / MAX(MAX(seconds, all.counted), 1e-9), (long long)r->runs, r->seconds / (double)r->runs * 1e6,
-            r->flops / MAX(r->seconds, 1e-9) * 1e-9, r->bytes / MAX(r->seconds, 1e-9) * 1e-9,
+    Str limit = !rates ? "" : r->limit > 0 ? arena_printf(a, " %5.0f%%", 100 * share(r)) : "      -";
+    fprintf(to, "%9.3f %5.1f%% %8lld %9.1f %8.2f %8.2f%s  %-7s %-24s %-16s %s\n", r->seconds,
+            100 * r->seconds / whole, (long long)r->runs, r->seconds / (double)r->runs * 1e6,
+            r->flops / MAX(r->seconds, 1e-9) * 1e-9, r->bytes / MAX(r->seconds, 1e-9) * 1e-9, limit,
             op_name[r->in->op], ins_name(p, a, r->in), r->what, plan_place(p, a, r->in->line));
   }
   if (all.row.n > MOST) fprintf(to, "%9s and %u more\n", "", all.row.n - MOST);
   fprintf(to, "%9.3f %5.1f%% of %.3f s of steps, in instructions of the compute stream\n", all.counted,
-          100 * all.counted / MAX(MAX(seconds, all.counted), 1e-9), seconds);
+          100 * all.counted / whole, seconds);
+  if (rates)
+    fprintf(to, "%9s limit: the share that is reached of the rates of %s; more than 100%% in a cache\n", "", rates->day);
   arena_destroy(a);
 }
 
@@ -198,14 +178,16 @@ static void put_product(Text *t, const PlanGemm *g) {
               g->bn != 1 && g->n > 1 ? "true" : "false", turned ? "true" : "false");
 }
 
-Status profile_write(const char *path, const Plan *p, const Dev *d, double seconds, int64_t steps) {
+Status profile_write(const char *path, const Plan *p, const Dev *d, double seconds, int64_t steps, const Rates *rates) {
   Arena *a = arena_create();
-  Profile all = profile_of(a, p, d);
+  Profile all = profile_of(a, p, d, rates);
   Text t;
   text_init(&t, a);
   text_puts(&t, "{\"plan\":"), text_json(&t, p->hash), text_puts(&t, ",\"model\":"), text_json(&t, p->model);
-  text_printf(&t, ",\"steps\":%lld,\"seconds\":%.9f,\"counted\":%.9f,\"rows\":[", (long long)steps, seconds,
+  text_printf(&t, ",\"steps\":%lld,\"seconds\":%.9f,\"counted\":%.9f", (long long)steps, seconds,
               all.counted);
+  if (rates) text_puts(&t, ",\"rates\":"), text_json(&t, rates->day);
+  text_puts(&t, ",\"rows\":[");
   for (uint32_t i = 0; i < all.row.n; i++) {
     const Row *r = &all.row.at[i];
     text_printf(&t, "%s\n{\"kind\":\"%s\",\"name\":", i ? "," : "", op_name[r->in->op]);
@@ -215,6 +197,7 @@ Status profile_write(const char *path, const Plan *p, const Dev *d, double secon
     text_printf(&t, ",\"stream\":\"%s\",\"runs\":%lld,\"seconds\":%.9f", stream_name[r->in->stream], (long long)r->runs,
                 r->seconds);
     text_printf(&t, ",\"flops\":%.0f,\"bytes\":%.0f", r->flops, r->bytes);
+    if (r->limit > 0) text_printf(&t, ",\"limit\":%.6f", share(r));
     if (r->in->op == PI_kernel) text_puts(&t, ",\"class\":"), text_json(&t, p->kernel.at[r->in->what].class);
     if (r->in->op == PI_gemm) put_product(&t, &p->gemm.at[r->in->what]);
     text_puts(&t, "}");

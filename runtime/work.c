@@ -4,6 +4,7 @@
 // and the caller closes it when no tile is left and waits for those inside: so a job's description never changes under
 // a thread.
 #include "runtime/work.h"
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -89,6 +90,11 @@ void work_destroy(Work *w) {
 }
 
 int work_threads(const Work *w) { return w->threads; }
+
+int work_cpus(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : MAX(CPU_COUNT(&set), 1);
+}
 
 void work_run(Work *w, Task *task, void *with, int64_t n, int64_t grain) {
   if (n <= 0) return;

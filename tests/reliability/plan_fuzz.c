@@ -4,6 +4,7 @@
 //   plan_fuzz N FIRST_SEED PLAN…     N runs; of the plans the text is mutated, their sources and objects are left out
 //
 // Seven of eight runs get a hash that fits what they became, so that the reader and the verifier are reached.
+#include "runtime/cost.h"
 #include "runtime/feed.h"
 #include "runtime/metrics.h"
 #include "runtime/state.h"
@@ -41,6 +42,7 @@ static Status train_nothing(Arena *a, Plan *p, Dev *d) {
   Exec x;
   State state;
   Feed feed = {0};
+  Rates rates = {.threads = 1, .day = "", .copy = 1, .update = 1};
   FILE *nowhere = fopen("/dev/null", "w");
   TRY(exec_init(&x, p, d));
   for (int64_t i = 0; p->cell.n && i < 4; i++) schedule_lr(&x.schedule, i * MAX(p->steps, 1) / 3);
@@ -50,8 +52,7 @@ static Status train_nothing(Arena *a, Plan *p, Dev *d) {
   Safetensors file;
   Status e = safetensors_open(a, "params", &file);
   if (!e) e = state_load(&state, VIEW_params, &file, true), safetensors_close(&file);
-  start_print(nowhere, p, "", 0, 0), profile_print(nowhere, p, d, 1), fclose(nowhere);
-  plan_step_flops(p);
+  start_print(nowhere, p, "", 0, 0), profile_print(nowhere, p, d, 1, &rates), step_estimate(a, p, &rates), fclose(nowhere);
   if (e) return e;
   if (!feed_open(a, p, &(FeedOptions){.batches = "batches", .steps = 1}, &feed))
     for (uint32_t f = 1; f < p->fn.n; f++)
