@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,24 @@ void jit_hash(const void *p, size_t n, uint64_t hash[2]) {
   hash[0] = h.high64, hash[1] = h.low64;
 }
 
-// ---- the CPU ----------------------------------------------------------------------------------------------------------
+// ---- the CPU: what it is, and "-tiles" where this process may multiply bf16 by tiles (AMX) ----------------------------------------------------------------------------------------------------------
+#define TILES "-tiles"
+// The system saves the tiles of processes that have asked for it: once is enough, also for threads to come.
+static bool tiles_here(void) {
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  enum { REQUEST = 0x1023, TILE_DATA = 18 };                         // ARCH_REQ_XCOMP_PERM of asm/prctl.h
+  unsigned r[4] = {0};
+  __get_cpuid_count(7, 0, &r[0], &r[1], &r[2], &r[3]);
+  return (r[3] >> 22 & 1) && (r[3] >> 24 & 1) && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
+#else
+  return false;
+#endif
+}
+static bool has_tiles(const char *target) {
+  size_t n = strlen(target), k = sizeof TILES - 1;
+  return n > k && !strcmp(target + n - k, TILES);
+}
+
 const char *jit_cpu(Arena *a) {
   struct utsname u;
   Text t;
@@ -50,6 +68,7 @@ const char *jit_cpu(Arena *a) {
 #else
   text_printf(&t, "-%lx.%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #endif
+  if (tiles_here()) text_puts(&t, TILES);
   return t.s;
 }
 
@@ -195,11 +214,12 @@ static Status job_start(Jit *j, Job *job, const JitSource *src, uint32_t number)
   const char *stem = arena_printf(j->arena, "%s/%s.%ld.%u", j->folder, job->key, (long)getpid(), number);
   job->source = arena_printf(j->arena, "%s.c", stem), job->object = arena_printf(j->arena, "%s.so", stem), job->log = arena_printf(j->arena, "%s.log", stem);
   TRY(file_write(job->source, src->text, src->n));
-  const char *argv[COUNT(flags) + 9], *path = getenv("PATH");
+  const char *argv[COUNT(flags) + 10], *path = getenv("PATH");
   int n = 0;
   argv[n++] = j->cc;
   for (size_t i = 0; i < COUNT(flags); i++) argv[n++] = flags[i];
   argv[n++] = level_of(j->target) >= 0 ? arena_printf(j->arena, "-march=%s", j->target) : "-march=native";
+  if (has_tiles(j->target)) argv[n++] = "-DMT_TILES";
   argv[n++] = "-x", argv[n++] = "c", argv[n++] = job->source, argv[n++] = "-o", argv[n++] = job->object, argv[n++] = "-lm", argv[n] = 0;
   char *env[] = {arena_printf(j->arena, "PATH=%s", path && *path ? path : "/usr/local/bin:/usr/bin:/bin"), arena_strndup(j->arena, "LC_ALL=C", 8),
                  arena_printf(j->arena, "TMPDIR=%s", j->folder), 0};
