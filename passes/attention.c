@@ -124,6 +124,9 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
   bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work &&
               a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
   a->direct = a->chunks == 1 && here && a->d % ATTN_PANEL == 0;
+  int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
+          rows = (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL;
+  a->near = !a->direct && a->chunks == 1 && rows * width <= ATTN_SUMS;
   a->work = (int32_t)t->narg;
 }
 
@@ -169,13 +172,14 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
 Launch tile_launch(const Tile *t) {
   const Attention *a = &t->a;
   int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
+          rows = (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
           blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
   Launch l = {.stages = 1, .grain = {1, 1}};
   if (!t->backward) return l.units[0] = a->shared * a->groups * blocks, l;
   l.units[0] = a->shared * a->chunks;
-  if (a->direct) return l;
-  l.stages = 2, l.units[1] = a->shared;
-  l.work = (a->shared * a->chunks * 2 * a->t * width * (int64_t)dtype_bytes(t->work) + 63) & ~(int64_t)63;
+  if (a->direct || a->near) return l;
+  if (a->chunks > 1) l.stages = 2, l.units[1] = a->shared;
+  l.work = (a->shared * a->chunks * 2 * rows * width * (int64_t)dtype_bytes(t->work) + 63) & ~(int64_t)63;
   return l;
 }
 
@@ -236,9 +240,9 @@ static void put_description(Text *o, const Attention *a) {
   }
   text_printf(o,
               "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = "
-              "%lld, .direct = %d, .work = %d",
+              "%lld, .direct = %d, .near = %d, .work = %d",
               (int)a->causal, (int)a->half, (long long)a->window, a->scale, (long long)a->shared,
-              (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->work);
+              (long long)a->groups, (long long)a->chunks, (int)a->direct, (int)a->near, (int)a->work);
 }
 
 uint64_t tile_hash(const Tile *t) {
@@ -258,7 +262,7 @@ void tile_text(Text *o, const Tile *t, const char *symbol) {
   text_printf(o, "static const Attention %s_is = {\n", symbol);
   put_description(o, &t->a);
   text_puts(o, "};\n");
-  for (int stage = 0; stage < (t->backward && !t->a.direct ? 2 : 1); stage++) {
+  for (int stage = 0; stage < (t->backward && t->a.chunks > 1 ? 2 : 1); stage++) {
     text_printf(o, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi) {\n", symbol,
                 stage ? "_combine" : "");
     text_printf(o, "  attention_%s_%s(&%s_is, buf, scalars, lo, hi);\n}\n",

@@ -10,6 +10,9 @@
 //
 // Products are the one place where a·b + c is fused (with the CPU's FMA): in functions of their own, so that the setting
 // reaches nothing else.
+//
+// What is stored as bf16 is multiplied as bf16 where the CPU has tiles for it and the process may use them (MT_TILES, see
+// jit.h); the scale follows the product, p and ds are rounded to bf16 either way. That is where "paired" and "half" stand.
 #ifndef MT_KERNEL_ATTENTION_H
 #define MT_KERNEL_ATTENTION_H
 #include "runtime/philox.h"
@@ -17,6 +20,7 @@
 enum { ATTN_q, ATTN_k, ATTN_v, ATTN_out, ATTN_lse, ATTN_mask, ATTN_dout, ATTN_dq, ATTN_dk, ATTN_dv, ATTN_OPERANDS, ATTN_DIMS = 8 };
 enum { ATTN_absent, ATTN_bf16, ATTN_work, ATTN_bool };   // how an operand is stored; work: as W
 enum { ATTN_QUERIES = 64, ATTN_KEYS = 64, ATTN_PANEL = 32, ATTN_WIDTH = 256 }; // of a block; queries side by side; largest d
+enum { ATTN_SUMS = 256 * 64 };               // numbers of dk or dv that are added up on the stack
 
 typedef struct {
   int64_t s, t, d;                           // entries that exist; of d: entries stored
@@ -36,7 +40,7 @@ typedef struct {
   double  enlarge;                           // 1 / (1 - p)
   int64_t slot_seed, slot_step, slot_sample; // of the scalar block
   int64_t number[ATTN_DIMS], number_s, number_t, number_sample;     // strides of the pairs' numbers
-  int32_t direct, work;                      // backward: dk and dv are added up where they end; else the work buffer's number
+  int32_t direct, near, work;                // backward: dk and dv are added up where they end, on the stack, or in work, a buffer's number
 } Attention;
 #endif
 
@@ -46,6 +50,14 @@ typedef struct {
 #define AT(x) ATTN_1(x, W)
 #define EXP_2(x, w) x##_##w
 #define EXP_1(x, w) EXP_2(x, w)
+#define ATTN_IS_f32 1
+#define ATTN_IS_f64 0
+#define ATTN_SINGLE EXP_1(ATTN_IS, W)
+#if defined(MT_TILES) && (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__)   // clang 14 has the other name
+#define ATTN_PAIRED ATTN_SINGLE
+#else
+#define ATTN_PAIRED 0
+#endif
 #define ATTN_SLOW static __attribute__((noinline, unused))
 
 #if defined(__AVX512F__)
@@ -106,6 +118,26 @@ MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, c
   }
 }
 
+// ---- exp(x) is exp(x · unit) of here ---------------------------------------------------------------------------------------
+#if ATTN_SINGLE
+#define ATTN_UNIT 0x1.715476p+0f
+#define ATTN_FMA(a, b, c) MT_FMA(a, b, c)
+MT_FN float AT(exp)(float x) {               // 2^x for x < 128; below -127: 0. Cephes' polynomial, without exp_f32's denormals
+  float c = x < -127.0f ? -127.0f : x;       // a NaN passes
+  float t = c + 0x1.8p23f, r = c - (t - 0x1.8p23f), p = 1.535336188319500e-4f;         // t: the low bits are the whole part
+  p = MT_FMA(p, r, 1.339887440266574e-3f);
+  p = MT_FMA(p, r, 9.618437357674640e-3f);
+  p = MT_FMA(p, r, 5.550332471162809e-2f);
+  p = MT_FMA(p, r, 2.402264791363012e-1f);
+  p = MT_FMA(p, r, 6.931472028550421e-1f);
+  return MT_FMA(p, r, 1.0f) * f32_bits((bits_f32(t) << 23) + 0x3f800000u);
+}
+#else
+#define ATTN_UNIT 1.0
+#define ATTN_FMA(a, b, c) ((a) * (b) + (c))
+MT_FN double AT(exp)(double x) { return exp(x); }
+#endif
+
 // ---- rows in and out ------------------------------------------------------------------------------------------------------
 MT_FN W AT(load)(const void *p, int32_t how, i64 i) { return how == ATTN_bf16 ? (W)f32_bf16(((const uint16_t *)p)[i]) : ((const W *)p)[i]; }
 MT_FN void AT(store)(void *p, int32_t how, i64 i, W x) {
@@ -131,13 +163,34 @@ ATTN_SLOW void AT(rows_in)(W *to, i64 width, i64 rows, const void *p, int32_t ho
   }
 }
 
+#if ATTN_PAIRED
+typedef uint16_t AT(halves) __attribute__((vector_size(64), aligned(2), may_alias));
+typedef uint32_t AT(words) __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float AT(floats) __attribute__((vector_size(64), aligned(4), may_alias));
+
+#if defined(__clang__)
+#define ATTN_PICK(x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
+#else
+#define ATTN_PICK(x, ...) __builtin_shuffle(x, (AT(halves)){__VA_ARGS__})
+#endif
+MT_FN AT(words) AT(rounded)(AT(floats) low, AT(floats) high) {
+  AT(words) r;
+  __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(r) : "v"(low), "v"(high));
+  return r;
+}
+#endif
+
 // n rows of d from a block of rows
 ATTN_SLOW void AT(rows_out)(void *p, int32_t how, i64 n, i64 d, i64 step, i64 step_d, const W *x, i64 width) {
   for (i64 r = 0; r < n; r++) {
     const W *row = x + r * width;
     if (step_d == 1 && how == ATTN_bf16) {
       uint16_t *to = (uint16_t *)p + r * step;
-      for (i64 e = 0; e < d; e++) to[e] = bf16_f32((float)row[e]);
+      i64 e = 0;
+#if ATTN_PAIRED
+      for (; e + 32 <= d; e += 32) *(AT(halves) *)(to + e) = (AT(halves))AT(rounded)(*(const AT(floats) *)(row + e), *(const AT(floats) *)(row + e + 16));
+#endif
+      for (; e < d; e++) to[e] = bf16_f32((float)row[e]);
     } else if (step_d == 1) {
       W *to = (W *)p + r * step;
       for (i64 e = 0; e < d; e++) to[e] = row[e];
@@ -151,19 +204,55 @@ ATTN_SLOW void AT(rows_zero)(void *p, int32_t how, i64 n, i64 d, i64 step, i64 s
     for (i64 e = 0; e < d; e++) AT(store)(p, how, r * step + e * step_d, 0);
 }
 
-// to[e][i] = from[i][e] of a block of queries; and back
-ATTN_SLOW void AT(turned)(W *to, const W *from, i64 width, i64 d) {
-  for (i64 e = 0; e < d; e += 16)
-    for (i64 i = 0; i < ATTN_QUERIES; i += 16)
-      for (i64 x = e; x < d && x < e + 16; x++)
-        for (i64 y = i; y < i + 16; y++) to[x * ATTN_QUERIES + y] = from[y * width + x];
+// to[c][r] = from[r][c]: rows a multiple of 16, columns of 4
+#if ATTN_SINGLE
+#ifdef __AVX512F__
+enum { AT(side) = 4 };                       // 4 x 4 side by side, in the lanes of a vector: lane l has rows 4l …
+typedef uint32_t AT(four) __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t AT(lane) __attribute__((vector_size(16), aligned(4), may_alias));
+MT_FN AT(four) AT(get)(const uint32_t *x, i64 step) {
+  AT(four) r;
+  __asm__("vmovdqu32 %1, %x0\n\tvinserti32x4 $1, %2, %0, %0\n\tvinserti32x4 $2, %3, %0, %0\n\tvinserti32x4 $3, %4, %0, %0"
+          : "=&v"(r) : "m"(*(const AT(lane) *)x), "m"(*(const AT(lane) *)(x + 4 * step)), "m"(*(const AT(lane) *)(x + 8 * step)), "m"(*(const AT(lane) *)(x + 12 * step)));
+  return r;
 }
-ATTN_SLOW void AT(turned_back)(W *to, i64 width, const W *from, i64 d, i64 n) {
-  for (i64 i = 0; i < n; i += 16)
-    for (i64 e = 0; e < d; e += 16)
-      for (i64 y = i; y < n && y < i + 16; y++)
-        for (i64 x = e; x < d && x < e + 16; x++) to[y * width + x] = from[x * ATTN_QUERIES + y];
+#define ATTN_LANES(w, x, y, z) w, x, y, z, w + 4, x + 4, y + 4, z + 4, w + 8, x + 8, y + 8, z + 8, w + 12, x + 12, y + 12, z + 12
+#define ATTN_LOW ATTN_LANES(0, 16, 1, 17)
+#define ATTN_HIGH ATTN_LANES(2, 18, 3, 19)
+#else
+enum { AT(side) = 1 };
+typedef uint32_t AT(four) __attribute__((vector_size(16), aligned(4), may_alias));
+MT_FN AT(four) AT(get)(const uint32_t *x, i64 step) { return (void)step, *(const AT(four) *)x; }
+#define ATTN_LOW 0, 4, 1, 5
+#define ATTN_HIGH 2, 6, 3, 7
+#endif
+#if defined(__clang__)
+#define ATTN_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ATTN_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (AT(four)){__VA_ARGS__})
+#endif
+ATTN_SLOW void AT(turned)(void *to, i64 to_step, const void *from, i64 from_step, i64 rows, i64 columns) {
+  for (i64 r = 0; r < rows; r += 4 * AT(side))
+    for (i64 c = 0; c < columns; c += 4) {
+      const uint32_t *x = (const uint32_t *)from + r * from_step + c;
+      uint32_t *y = (uint32_t *)to + c * to_step + r;
+      AT(four) p = AT(get)(x, from_step), q = AT(get)(x + from_step, from_step), s = AT(get)(x + 2 * from_step, from_step), t = AT(get)(x + 3 * from_step, from_step);
+      AT(four) ps = ATTN_SHUFFLE(p, s, ATTN_LOW), qt = ATTN_SHUFFLE(q, t, ATTN_LOW), ps2 = ATTN_SHUFFLE(p, s, ATTN_HIGH), qt2 = ATTN_SHUFFLE(q, t, ATTN_HIGH);
+      *(AT(four) *)y = ATTN_SHUFFLE(ps, qt, ATTN_LOW), *(AT(four) *)(y + to_step) = ATTN_SHUFFLE(ps, qt, ATTN_HIGH);
+      *(AT(four) *)(y + 2 * to_step) = ATTN_SHUFFLE(ps2, qt2, ATTN_LOW), *(AT(four) *)(y + 3 * to_step) = ATTN_SHUFFLE(ps2, qt2, ATTN_HIGH);
+    }
 }
+#undef ATTN_SHUFFLE
+#undef ATTN_LOW
+#undef ATTN_HIGH
+#undef ATTN_LANES
+#else
+ATTN_SLOW void AT(turned)(W *to, i64 to_step, const W *from, i64 from_step, i64 rows, i64 columns) {
+  for (i64 r = 0; r < rows; r += 8)
+    for (i64 c = 0; c < columns; c++)
+      for (i64 x = r; x < r + 8 && x < rows; x++) to[c * to_step + x] = from[x * from_step + c];
+}
+#endif
 
 // ---- places ---------------------------------------------------------------------------------------------------------------
 typedef struct {                             // where the operands of one head begin
@@ -259,89 +348,229 @@ MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, W *room, i64 *s
 
 MT_FN i64 AT(width)(const Attention *a) { return (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL; }
 
+// ---- bf16 by pairs: c[m, n] (+)= sum over x of a[m, x] · b[x, n], b's lines x and x + 1 side by side: b[x / 2][n][x % 2] ------
+// The CPU's tiles (AMX): c is 2 x 2 tiles of 16 x 16 f32, an operand is 16 rows of 32 numbers. Everything is padded with zeros
+// to multiples of 32. Its products of numbers below 2^-126 are 0.
+#if ATTN_PAIRED
+// whether this attention goes that way: what is multiplied is bf16 as it lies
+MT_FN int AT(paired)(const Attention *a) {
+  return a->half && !a->direct && a->stored[ATTN_q] == ATTN_bf16 && a->stored[ATTN_k] == ATTN_bf16 && a->stored[ATTN_v] == ATTN_bf16 &&
+         a->stored[ATTN_out] == ATTN_bf16 && a->stored[ATTN_dout] != ATTN_work;
+}
+
+// The library that multiplies matrices sets them up for itself.
+MT_FN void AT(tiles_begin)(const Attention *a) {
+  static const struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape __attribute__((aligned(64))) =
+    {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+  if (AT(paired)(a)) __asm__ volatile("ldtilecfg %0" : : "m"(shape));
+}
+MT_FN void AT(tiles_end)(const Attention *a) {
+  if (AT(paired)(a)) __asm__ volatile("tilerelease");
+}
+
+// m, n, k: multiples of 32. am, bk: steps in numbers, in pairs
+ATTN_SLOW void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *a, i64 am, const uint32_t *b, i64 bk, i64 k, int fresh) {
+  for (i64 i = 0; i < m; i += 32)
+    for (i64 j = 0; j < n; j += 32) {
+      float *at = c + i * cm + j;
+      if (fresh) __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" : : : "memory");
+      else __asm__ volatile("tileloadd (%0,%4,1), %%tmm0\n\ttileloadd (%1,%4,1), %%tmm1\n\ttileloadd (%2,%4,1), %%tmm2\n\ttileloadd (%3,%4,1), %%tmm3"
+                            : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
+      for (i64 x = 0; x < k; x += 32) {
+        const uint16_t *left = a + i * am + x;
+        const uint32_t *right = b + x / 2 * bk + j;
+        __asm__ volatile("tileloadd (%0,%4,1), %%tmm4\n\ttileloadd (%2,%5,1), %%tmm6\n\ttdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\t"
+                         "tileloadd (%3,%5,1), %%tmm7\n\ttdpbf16ps %%tmm7, %%tmm4, %%tmm1\n\ttileloadd (%1,%4,1), %%tmm5\n\t"
+                         "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm5, %%tmm3"
+                         : : "r"(left), "r"(left + 16 * am), "r"(right), "r"(right + 16), "r"(am * 2), "r"(bk * 4) : "memory");
+      }
+      __asm__ volatile("tilestored %%tmm0, (%0,%4,1)\n\ttilestored %%tmm1, (%1,%4,1)\n\ttilestored %%tmm2, (%2,%4,1)\n\ttilestored %%tmm3, (%3,%4,1)"
+                       : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
+    }
+}
+
+typedef struct {                             // of a block: rows, rows by pairs, turned
+  uint16_t rows[ATTN_KEYS * ATTN_WIDTH], turned[ATTN_WIDTH * ATTN_KEYS];
+  uint32_t pairs[ATTN_KEYS / 2 * ATTN_WIDTH];
+} AT(Halves);
+
+MT_FN i64 AT(up)(i64 n) { return (n + 31) & ~(i64)31; }
+
+// to[rows][width] = n rows of d; the rest 0
+ATTN_SLOW void AT(half_rows)(uint16_t *to, i64 width, i64 rows, const AT(Head) *h, int o, i64 along, i64 first, i64 n) {
+  const Attention *a = h->a;
+  i64 d = a->d, step_d = a->along_d[o];
+  for (i64 r = 0; r < rows; r++, to += width) {
+    const uint16_t *x = (const uint16_t *)(const void *)h->at[o] + (first + r) * along;
+    i64 e = 0, have = r < n ? d : 0;
+    if (step_d == 1)
+      for (; e + 32 <= have; e += 32) *(AT(halves) *)(to + e) = *(const AT(halves) *)(x + e);
+    for (; e < have; e++) to[e] = x[e * step_d];
+    for (; e < width && e % 32; e++) to[e] = 0;
+    for (; e < width; e += 32) *(AT(halves) *)(to + e) = (AT(halves)){0};
+  }
+}
+
+// The scale's size is left to what follows the product, its sign is here.
+MT_FN void AT(signed)(uint16_t *x, i64 n, double scale) {
+  for (i64 i = 0; i < n && !(scale > 0); i++) x[i] = scale < 0 ? x[i] ^ 0x8000 : 0;
+}
+MT_FN float AT(size_of)(double scale) { return scale < 0 ? (float)-scale : scale > 0 ? (float)scale : 1; }
+
+// to[r / 2][e] = rows r and r + 1 side by side
+ATTN_SLOW void AT(half_pairs)(uint32_t *to, const uint16_t *from, i64 step, i64 width, i64 rows) {
+  for (i64 r = 0; r < rows; r += 2)
+    for (i64 e = 0; e < width; e++) to[r / 2 * width + e] = from[r * step + e] | (uint32_t)from[(r + 1) * step + e] << 16;
+}
+
+// Of a panel: x[key][query] of the keys that are seen, rounded, by rows and by pairs of keys; 0 for more keys up to a multiple of 32.
+ATTN_SLOW void AT(halved)(uint16_t *rows, uint32_t *pairs, float *x, i64 see) {
+  i64 to = AT(up)(see);
+  for (i64 j = see; j < to; j++)
+    for (int i = 0; i < ATTN_PANEL; i++) x[j * ATTN_QUERIES + i] = 0;
+  for (i64 j = 0; j < to; j++) {
+    const float *p = x + j * ATTN_QUERIES;
+    if (rows) *(AT(words) *)(rows + j * ATTN_QUERIES) = AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + 16));
+  }
+  for (i64 j = 0; j < to && pairs; j += 2)
+    for (i64 i = 0; i < ATTN_PANEL; i += 16) {
+      const float *p = x + j * ATTN_QUERIES + i;
+      AT(halves) both = (AT(halves))AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + ATTN_QUERIES));
+      *(AT(words) *)(pairs + j / 2 * ATTN_QUERIES + i) = (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+}
+// Rows of k or v as they lie when nothing is to be padded, else copied to room.
+MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, uint16_t *room, i64 *step) {
+  const Attention *a = h->a;
+  if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0)
+    return *step = a->along_t[o], (const uint16_t *)(const void *)AT(row)(h, o, a->along_t[o], k0);
+  AT(half_rows)(room, *step = AT(width)(a), AT(up)(m), h, o, a->along_t[o], k0, m);
+  return room;
+}
+
+// x[rows][width], turned
+MT_FN void AT(half_turned)(AT(Halves) *h, const uint16_t *x, i64 step, i64 rows, i64 width) {
+  AT(half_pairs)(h->pairs, x, step, width, rows);
+  AT(turned)(h->turned, ATTN_KEYS / 2, h->pairs, width, rows / 2, width);
+}
+#else
+MT_FN int AT(paired)(const Attention *a) { return (void)a, 0; }
+MT_FN void AT(tiles_begin)(const Attention *a) { (void)a; }
+MT_FN void AT(tiles_end)(const Attention *a) { (void)a; }
+MT_FN W AT(size_of)(double scale) { return (W)scale; }
+#endif
+
 // ---- forward: a unit is a block of queries of a head -----------------------------------------------------------------------
 typedef struct {
   W rows[ATTN_QUERIES * ATTN_WIDTH], q[ATTN_WIDTH * ATTN_QUERIES], o[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES];
   W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
-  W top[ATTN_QUERIES], sum[ATTN_QUERIES], fade[ATTN_QUERIES];
+  W top[ATTN_QUERIES], sum[ATTN_QUERIES];
+#if ATTN_PAIRED
+  AT(Halves) x;
+  uint32_t qturned[ATTN_WIDTH / 2 * ATTN_QUERIES], ppairs[ATTN_KEYS / 2 * ATTN_QUERIES];
+#endif
   uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
 } __attribute__((aligned(64))) AT(Forward);
 
-// scores to probabilities relative to the new maxima; what was summed so far fades
-ATTN_SLOW void AT(softmax)(AT(Forward) *u, const Attention *a, i64 q0, i64 n, i64 k0, i64 m, int masked) {
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-    W top[ATTN_PANEL], sum[ATTN_PANEL];
-    i64 see = AT(seen)(a, q0, n, k0, m, at);
-    for (int i = 0; i < ATTN_PANEL; i++) top[i] = u->top[at + i];
-    for (i64 j = 0; j < see; j++) {
-      W *p = u->p + j * ATTN_QUERIES + at;
-      const uint8_t *ok = u->ok + j * ATTN_QUERIES + at;
-      if (masked)
-        for (int i = 0; i < ATTN_PANEL; i++) p[i] = ok[i] ? p[i] : -(W)MT_INF_F32;
-      for (int i = 0; i < ATTN_PANEL; i++) top[i] = p[i] > top[i] ? p[i] : top[i];
-    }
-    for (int i = 0; i < ATTN_PANEL; i++) {
-      W fade = EXP_1(exp, W)(u->top[at + i] - top[i]);
-      u->top[at + i] = top[i], u->fade[at + i] = fade, sum[i] = u->sum[at + i] * fade;
-    }
-    for (i64 j = 0; j < see; j++) {
-      W *p = u->p + j * ATTN_QUERIES + at;
-      for (int i = 0; i < ATTN_PANEL; i++) p[i] = EXP_1(exp, W)(p[i] - top[i]);
-      for (int i = 0; i < ATTN_PANEL; i++) sum[i] += p[i];
-    }
-    for (int i = 0; i < ATTN_PANEL; i++) u->sum[at + i] = sum[i];
+// scores of a panel, times by, to probabilities relative to the new maxima; what was summed so far fades
+ATTN_SLOW void AT(softmax)(AT(Forward) *u, i64 d, int at, i64 see, int masked, W by) {
+  W top[ATTN_PANEL], sum[ATTN_PANEL], down[ATTN_PANEL], fade[ATTN_PANEL], least = 1;
+  for (int i = 0; i < ATTN_PANEL; i++) top[i] = u->top[at + i];
+  for (i64 j = 0; j < see; j++) {
+    W *p = u->p + j * ATTN_QUERIES + at;
+    const uint8_t *ok = u->ok + j * ATTN_QUERIES + at;
+    if (masked)
+      for (int i = 0; i < ATTN_PANEL; i++) p[i] = ok[i] ? p[i] : -(W)MT_INF_F32;
+    for (int i = 0; i < ATTN_PANEL; i++) top[i] = p[i] > top[i] ? p[i] : top[i];
   }
-}
-
-ATTN_SLOW void AT(fade)(AT(Forward) *u, i64 d) {
-  W least = 1;
-  for (int i = 0; i < ATTN_QUERIES; i++) least = u->fade[i] < least ? u->fade[i] : least;
-  if (least == 1) return;
-  for (i64 e = 0; e < d; e++)
-    for (int i = 0; i < ATTN_QUERIES; i++) u->o[e * ATTN_QUERIES + i] *= u->fade[i];
+  for (int i = 0; i < ATTN_PANEL; i++) {
+    fade[i] = AT(exp)((u->top[at + i] - top[i]) * by);
+    u->top[at + i] = top[i], sum[i] = u->sum[at + i] * fade[i], down[i] = -top[i] * by;
+  }
+  for (i64 j = 0; j < see; j++) {
+    W *p = u->p + j * ATTN_QUERIES + at;
+    for (int i = 0; i < ATTN_PANEL; i++) p[i] = AT(exp)(ATTN_FMA(p[i], by, down[i]));
+    for (int i = 0; i < ATTN_PANEL; i++) sum[i] += p[i];
+  }
+  for (int i = 0; i < ATTN_PANEL; i++) u->sum[at + i] = sum[i], least = fade[i] < least ? fade[i] : least;
+  for (i64 e = 0; e < d && least < 1; e++)
+    for (int i = 0; i < ATTN_PANEL; i++) u->o[e * ATTN_QUERIES + at + i] *= fade[i];
 }
 
 // Rounded relative to the maximum so far, not to the sum: the same error.
-ATTN_SLOW void AT(halve)(W *p, i64 n) {
-  for (i64 i = 0; i < n; i++) p[i] = (W)round_bf16((float)p[i]);
+ATTN_SLOW void AT(halve)(W *p, i64 see) {
+  for (i64 j = 0; j < see; j++)
+    for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_QUERIES + i] = (W)round_bf16((float)p[j * ATTN_QUERIES + i]);
 }
 
 ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), from, to, sk, sv;
-  AT(rows_in)(u->rows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
-  AT(turned)(u->q, u->rows, width, d);
-  for (int i = 0; i < ATTN_QUERIES; i++) u->top[i] = (W)-1e30, u->sum[i] = 0;
-  for (i64 i = 0; i < d * ATTN_QUERIES; i++) u->o[i] = 0;
-  AT(range)(a, q0, n, &from, &to);
-  for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 m = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS;
-    const W *k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), *v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
-    int masked = AT(hidden)(h, q0, n, k0, m, u->ok);
-    for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
-      AT(product)(u->p + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
-    AT(softmax)(u, a, q0, n, k0, m, masked);
-    if (a->draws) {
-      AT(drawn)(h, q0, n, k0, m, u->keep);
-      for (i64 i = 0; i < m * ATTN_QUERIES; i++) u->p[i] = u->keep[i] ? u->p[i] : 0;
-    }
-    if (a->half) AT(halve)(u->p, m * ATTN_QUERIES);
-    AT(fade)(u, d);
-    for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
-      AT(product)(u->o + at, ATTN_QUERIES, d, ATTN_PANEL, v, 1, sv, u->p + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), 0);
+  i64 d = a->d, width = AT(width)(a), from, to;
+  int paired = AT(paired)(a);
+  W by = paired ? AT(size_of)(a->scale) : 1;
+#if ATTN_PAIRED
+  if (paired) {
+    AT(half_rows)(u->x.rows, width, ATTN_QUERIES, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(u->x.rows, ATTN_QUERIES * width, a->scale);
+    AT(turned)(u->qturned, ATTN_QUERIES, u->x.rows, width / 2, ATTN_QUERIES, width / 2);
   }
-  for (int i = 0; i < ATTN_QUERIES; i++) u->fade[i] = u->sum[i] > 0 ? (a->draws ? (W)a->enlarge : 1) / u->sum[i] : 0;
+#endif
+  if (!paired) {
+    AT(rows_in)(u->rows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+    AT(turned)(u->q, ATTN_QUERIES, u->rows, width, ATTN_QUERIES, width);
+  }
+  for (int i = 0; i < ATTN_QUERIES; i++) u->top[i] = (W)-1e30, u->sum[i] = 0;
+  AT(range)(a, q0, n, &from, &to);
+  for (i64 i = 0; i < d * ATTN_QUERIES && from >= to; i++) u->o[i] = 0;
+  for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
+    i64 m = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
+    int masked = AT(hidden)(h, q0, n, k0, m, u->ok);
+    const W *k = 0, *v = 0;
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
+#if ATTN_PAIRED
+    const uint16_t *hk = 0, *hv;
+    if (paired) {
+      hv = AT(half_keys)(h, ATTN_v, k0, m, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(m), width);
+      hk = AT(half_keys)(h, ATTN_k, k0, m, u->x.rows, &sk);
+    }
+#endif
+    if (a->draws) AT(drawn)(h, q0, n, k0, m, u->keep);
+    for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+      i64 see = AT(seen)(a, q0, n, k0, m, at);
+      if (!paired) AT(product)(u->p + at, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
+#if ATTN_PAIRED
+      else AT(pair_product)(u->p + at, ATTN_QUERIES, AT(up)(see), ATTN_PANEL, hk, sk, u->qturned + at, ATTN_QUERIES, width, 1);
+#endif
+    }
+    for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+      i64 see = AT(seen)(a, q0, n, k0, m, at);
+      W *p = u->p + at;
+      AT(softmax)(u, k0 > from ? d : 0, at, see, masked, by * ATTN_UNIT);
+      for (i64 j = 0; j < see && a->draws; j++)
+        for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_QUERIES + i] = u->keep[j * ATTN_QUERIES + at + i] ? p[j * ATTN_QUERIES + i] : 0;
+      if (!paired && a->half) AT(halve)(p, see);
+      if (!paired) AT(product)(u->o + at, ATTN_QUERIES, d, ATTN_PANEL, v, 1, sv, p, ATTN_QUERIES, see, k0 == from);
+#if ATTN_PAIRED
+      else {
+        AT(halved)(0, u->ppairs + at, p, see);
+        AT(pair_product)(u->o + at, ATTN_QUERIES, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + at, ATTN_QUERIES, AT(up)(see), k0 == from);
+      }
+#endif
+    }
+  }
+  W share[ATTN_QUERIES];
+  for (int i = 0; i < ATTN_QUERIES; i++) share[i] = u->sum[i] > 0 ? (a->draws ? (W)a->enlarge : 1) / u->sum[i] : 0;
   for (i64 e = 0; e < d; e++)
-    for (int i = 0; i < ATTN_QUERIES; i++) u->o[e * ATTN_QUERIES + i] *= u->fade[i];
-  AT(turned_back)(u->rows, width, u->o, d, n);
+    for (int i = 0; i < ATTN_QUERIES; i++) u->o[e * ATTN_QUERIES + i] *= share[i];
+  AT(turned)(u->rows, width, u->o, ATTN_QUERIES, width, ATTN_QUERIES);
   AT(rows_out)(AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], u->rows, width);
-  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++)
-    AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse], u->sum[i] > 0 ? u->top[i] + EXP_1(log, W)(u->sum[i]) : (W)MT_INF_F32);
+  for (int i = 0; i < ATTN_QUERIES; i++) u->sum[i] = u->sum[i] > 0 ? u->top[i] * by + EXP_1(log, W)(u->sum[i]) : (W)MT_INF_F32;
+  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse], u->sum[i]);
 }
 
 ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Forward) u;
   i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
+  AT(tiles_begin)(a);
   for (i64 at = lo; at < hi; at++) {
     AT(Head) h;
     i64 q0 = (blocks - 1 - at % blocks) * ATTN_QUERIES, head = at / blocks; // the longest first
@@ -352,6 +581,7 @@ ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *sca
     AT(rows_zero)(AT(row)(&h, ATTN_out, a->along_s[ATTN_out], q0 + n), a->stored[ATTN_out], all - n, a->d, a->along_s[ATTN_out], a->along_d[ATTN_out]);
     if (h.at[ATTN_lse]) AT(rows_zero)(AT(row)(&h, ATTN_lse, a->along_s[ATTN_lse], q0 + n), ATTN_work, all - n, 1, a->along_s[ATTN_lse], 0);
   }
+  AT(tiles_end)(a);
 }
 
 // ---- backward: a unit is a chunk of the query blocks of all heads that share keys -------------------------------------------
@@ -359,97 +589,203 @@ typedef struct {
   W qrows[ATTN_QUERIES * ATTN_WIDTH], q[ATTN_WIDTH * ATTN_QUERIES], orows[ATTN_QUERIES * ATTN_WIDTH], o[ATTN_WIDTH * ATTN_QUERIES];
   W dq[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES], ds[ATTN_KEYS * ATTN_QUERIES];
   W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
-  W lse[ATTN_QUERIES], delta[ATTN_QUERIES];
+  W lse[ATTN_QUERIES], delta[ATTN_QUERIES], sums[2 * ATTN_SUMS];
+#if ATTN_PAIRED
+  AT(Halves) x, qx, ox;
+  uint32_t dspairs[ATTN_KEYS / 2 * ATTN_QUERIES];
+  uint16_t vrows[ATTN_KEYS * ATTN_WIDTH], prows[ATTN_KEYS * ATTN_QUERIES], dsrows[ATTN_KEYS * ATTN_QUERIES];
+#endif
   uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
 } __attribute__((aligned(64))) AT(Backward);
 
 typedef struct { W *at; i64 step; } AT(Sum); // rows of d, padded to the width
 
-// scores and do·v to p and ds
-ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, i64 q0, i64 n, i64 k0, i64 m, int masked) {
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-    i64 see = AT(seen)(a, q0, n, k0, m, at);
-    const W *lse = u->lse + at, *delta = u->delta + at, enlarge = (W)a->enlarge;
-    for (i64 j = 0; j < m; j++) {
-      W *p = u->p + j * ATTN_QUERIES + at, *ds = u->ds + j * ATTN_QUERIES + at, x[ATTN_PANEL];
-      const uint8_t *ok = u->ok + j * ATTN_QUERIES + at, *keep = u->keep + j * ATTN_QUERIES + at;
-      if (j >= see) {
-        for (int i = 0; i < ATTN_PANEL; i++) p[i] = ds[i] = 0;
-        continue;
-      }
-      for (int i = 0; i < ATTN_PANEL; i++) x[i] = EXP_1(exp, W)(p[i] - lse[i]);
-      if (masked)
-        for (int i = 0; i < ATTN_PANEL; i++) x[i] = ok[i] ? x[i] : 0;
-      if (a->draws)
-        for (int i = 0; i < ATTN_PANEL; i++) p[i] = keep[i] ? x[i] * enlarge : 0, ds[i] = x[i] * ((keep[i] ? ds[i] * enlarge : 0) - delta[i]);
-      else
-        for (int i = 0; i < ATTN_PANEL; i++) p[i] = x[i], ds[i] = x[i] * (ds[i] - delta[i]);
-      if (masked)
-        for (int i = 0; i < ATTN_PANEL; i++) ds[i] = ok[i] ? ds[i] : 0;
+// scores of a panel, times by, and do·v to p and ds
+ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, int at, i64 see, i64 m, int masked, W by) {
+  const W *lse = u->lse + at, *delta = u->delta + at, enlarge = (W)a->enlarge;
+  for (i64 j = 0; j < m; j++) {
+    W *p = u->p + j * ATTN_QUERIES + at, *ds = u->ds + j * ATTN_QUERIES + at, x[ATTN_PANEL];
+    const uint8_t *ok = u->ok + j * ATTN_QUERIES + at, *keep = u->keep + j * ATTN_QUERIES + at;
+    if (j >= see) {
+      for (int i = 0; i < ATTN_PANEL; i++) p[i] = ds[i] = 0;
+      continue;
     }
+    for (int i = 0; i < ATTN_PANEL; i++) x[i] = AT(exp)(ATTN_FMA(p[i], by, -lse[i]));
+    if (masked)
+      for (int i = 0; i < ATTN_PANEL; i++) x[i] = ok[i] ? x[i] : 0;
+    if (a->draws)
+      for (int i = 0; i < ATTN_PANEL; i++) p[i] = keep[i] ? x[i] * enlarge : 0, ds[i] = x[i] * ((keep[i] ? ds[i] * enlarge : 0) - delta[i]);
+    else
+      for (int i = 0; i < ATTN_PANEL; i++) p[i] = x[i], ds[i] = x[i] * (ds[i] - delta[i]);
+    if (masked)
+      for (int i = 0; i < ATTN_PANEL; i++) ds[i] = ok[i] ? ds[i] : 0;
   }
 }
+
+// q and do of a block, Σ do·o
+ATTN_SLOW void AT(queries_in)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n) {
+  const Attention *a = h->a;
+  i64 d = a->d, width = AT(width)(a);
+  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
+  AT(rows_in)(u->orows, width, ATTN_QUERIES, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n, d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
+  AT(turned)(u->q, ATTN_QUERIES, u->qrows, width, ATTN_QUERIES, width), AT(turned)(u->o, ATTN_QUERIES, u->orows, width, ATTN_QUERIES, width);
+  for (i64 e = 0; e < d; e++)
+    for (int i = 0; i < ATTN_QUERIES; i++) u->delta[i] += u->q[e * ATTN_QUERIES + i] * u->o[e * ATTN_QUERIES + i];
+  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+  AT(turned)(u->q, ATTN_QUERIES, u->qrows, width, ATTN_QUERIES, width);
+}
+
+// What a block of keys gives: dk, dv, dq of the slopes between.
+ATTN_SLOW void AT(gradients)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, int masked, AT(Sum) dk, AT(Sum) dv) {
+  const Attention *a = h->a;
+  i64 d = a->d, width = AT(width)(a), sk, sv;
+  const W *k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), *v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
+  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+    i64 see = AT(seen)(a, q0, n, k0, m, at);
+    W *p = u->p + at, *ds = u->ds + at;
+    AT(product)(p, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
+    AT(product)(ds, ATTN_QUERIES, see, ATTN_PANEL, v, sv, 1, u->o + at, ATTN_QUERIES, d, 1);
+    AT(slopes)(u, a, at, see, m, masked, ATTN_UNIT);
+    if (a->half) AT(halve)(p, see), AT(halve)(ds, see);
+  }
+  i64 all = AT(seen)(a, q0, n, k0, m, 0);                              // keys that both panels see; the others only the second
+  i64 late = ATTN_PANEL, rest = AT(seen)(a, q0, n, k0, m, late) - all;
+  W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
+  AT(product)(dvr, dv.step, all, width, u->p, ATTN_QUERIES, 1, u->orows, width, n, 0);
+  AT(product)(dkr, dk.step, all, width, u->ds, ATTN_QUERIES, 1, u->qrows, width, n, 0);
+  if (rest > 0) {
+    AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->orows + late * width, width, n - late, 0);
+    AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->qrows + late * width, width, n - late, 0);
+  }
+  for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
+    AT(product)(u->dq + at, ATTN_QUERIES, d, ATTN_PANEL, k, 1, sk, u->ds + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), 0);
+}
+
+#if ATTN_PAIRED
+// Both by pairs; dk lacks the scale's size.
+ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n) {
+  const Attention *a = h->a;
+  i64 width = AT(width)(a), all = ATTN_QUERIES;
+  uint32_t *out = (uint32_t *)(void *)u->qx.turned, *dout = (uint32_t *)(void *)u->ox.turned;
+  AT(half_rows)(u->x.rows, width, all, h, ATTN_out, a->along_s[ATTN_out], q0, n), AT(turned)(out, all, u->x.rows, width / 2, all, width / 2);
+  AT(half_rows)(u->ox.rows, width, all, h, ATTN_dout, a->along_s[ATTN_dout], q0, n), AT(turned)(dout, all, u->ox.rows, width / 2, all, width / 2);
+  for (i64 e = 0; e < width / 2; e++)
+    for (i64 i = 0; i < all; i++) {
+      uint32_t x = out[e * all + i], y = dout[e * all + i];
+      u->delta[i] += f32_bits(x << 16) * f32_bits(y << 16);
+      u->delta[i] += f32_bits(x & 0xffff0000u) * f32_bits(y & 0xffff0000u);
+    }
+  AT(half_rows)(u->qx.rows, width, all, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(u->qx.rows, all * width, a->scale);
+  AT(turned)(u->qx.turned, all, u->qx.rows, width / 2, all, width / 2);
+  AT(half_pairs)(u->qx.pairs, u->qx.rows, width, width, all), AT(half_pairs)(u->ox.pairs, u->ox.rows, width, width, all);
+}
+
+ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, int masked, AT(Sum) dk, AT(Sum) dv) {
+  const Attention *a = h->a;
+  i64 width = AT(width)(a), all = AT(seen)(a, q0, n, k0, m, 0), late = ATTN_PANEL, rest = AT(seen)(a, q0, n, k0, m, late) - all;
+  const uint32_t *q = (const uint32_t *)(const void *)u->qx.turned, *dout = (const uint32_t *)(const void *)u->ox.turned;
+  W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
+  i64 sk, sv;
+  const uint16_t *k = AT(half_keys)(h, ATTN_k, k0, m, u->x.rows, &sk), *v = AT(half_keys)(h, ATTN_v, k0, m, u->vrows, &sv);
+  AT(half_turned)(&u->x, k, sk, AT(up)(m), width);
+  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+    i64 up = AT(up)(AT(seen)(a, q0, n, k0, m, at));
+    AT(pair_product)(u->p + at, ATTN_QUERIES, up, ATTN_PANEL, k, sk, q + at, ATTN_QUERIES, width, 1);
+    AT(pair_product)(u->ds + at, ATTN_QUERIES, up, ATTN_PANEL, v, sv, dout + at, ATTN_QUERIES, width, 1);
+  }
+  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+    i64 see = AT(seen)(a, q0, n, k0, m, at);
+    AT(slopes)(u, a, at, see, see, masked, AT(size_of)(a->scale) * ATTN_UNIT);
+    AT(halved)(u->prows + at, 0, u->p + at, see), AT(halved)(u->dsrows + at, u->dspairs + at, u->ds + at, see);
+    AT(pair_product)(u->dq + at, ATTN_QUERIES, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_QUERIES, AT(up)(see), 0);
+  }
+  AT(pair_product)(dvr, dv.step, AT(up)(all), width, u->prows, ATTN_QUERIES, u->ox.pairs, width, AT(up)(n), 0);
+  AT(pair_product)(dkr, dk.step, AT(up)(all), width, u->dsrows, ATTN_QUERIES, u->qx.pairs, width, AT(up)(n), 0);
+  if (rest <= 0) return;
+  i64 from = all * ATTN_QUERIES + late;
+  AT(pair_product)(dvr + all * dv.step, dv.step, AT(up)(rest), width, u->prows + from, ATTN_QUERIES, u->ox.pairs + late / 2 * width, width, late, 0);
+  AT(pair_product)(dkr + all * dk.step, dk.step, AT(up)(rest), width, u->dsrows + from, ATTN_QUERIES, u->qx.pairs + late / 2 * width, width, late, 0);
+}
+#endif
 
 ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), from, to, sk, sv;
-  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
-  AT(rows_in)(u->orows, width, ATTN_QUERIES, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n, d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
-  AT(turned)(u->q, u->qrows, width, d), AT(turned)(u->o, u->orows, width, d);
+  i64 d = a->d, width = AT(width)(a), from, to;
+  int paired = AT(paired)(a);
   for (int i = 0; i < ATTN_QUERIES; i++) u->delta[i] = 0, u->lse[i] = (W)MT_INF_F32;
-  for (i64 e = 0; e < d; e++)
-    for (int i = 0; i < ATTN_QUERIES; i++) u->delta[i] += u->q[e * ATTN_QUERIES + i] * u->o[e * ATTN_QUERIES + i];
-  for (i64 i = 0; i < n; i++) u->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse]);
-  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
-  AT(turned)(u->q, u->qrows, width, d);
-  for (i64 i = 0; i < d * ATTN_QUERIES; i++) u->dq[i] = 0;
+  for (i64 i = 0; i < n; i++) u->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse]) * ATTN_UNIT;
+  for (i64 i = 0; i < width * ATTN_QUERIES; i++) u->dq[i] = 0;
+#if ATTN_PAIRED
+  if (paired) AT(half_queries_in)(u, h, q0, n);
+#endif
+  if (!paired) AT(queries_in)(u, h, q0, n);
   AT(range)(a, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 m = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS;
-    const W *k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), *v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
     int masked = AT(hidden)(h, q0, n, k0, m, u->ok);
-    for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-      i64 see = AT(seen)(a, q0, n, k0, m, at);
-      AT(product)(u->p + at, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
-      AT(product)(u->ds + at, ATTN_QUERIES, see, ATTN_PANEL, v, sv, 1, u->o + at, ATTN_QUERIES, d, 1);
-    }
     if (a->draws) AT(drawn)(h, q0, n, k0, m, u->keep);
-    AT(slopes)(u, a, q0, n, k0, m, masked);
-    if (a->half) AT(halve)(u->p, m * ATTN_QUERIES), AT(halve)(u->ds, m * ATTN_QUERIES);
-    i64 all = AT(seen)(a, q0, n, k0, m, 0);                            // keys that both panels see; the others only the second
-    i64 late = ATTN_PANEL, rest = AT(seen)(a, q0, n, k0, m, late) - all;
-    W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
-    AT(product)(dvr, dv.step, all, width, u->p, ATTN_QUERIES, 1, u->orows, width, n, 0);
-    AT(product)(dkr, dk.step, all, width, u->ds, ATTN_QUERIES, 1, u->qrows, width, n, 0);
-    if (rest > 0) {
-      AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->orows + late * width, width, n - late, 0);
-      AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->qrows + late * width, width, n - late, 0);
-    }
-    for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
-      AT(product)(u->dq + at, ATTN_QUERIES, d, ATTN_PANEL, k, 1, sk, u->ds + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), 0);
+#if ATTN_PAIRED
+    if (paired) AT(half_gradients)(u, h, q0, n, k0, m, masked, dk, dv);
+#endif
+    if (!paired) AT(gradients)(u, h, q0, n, k0, m, masked, dk, dv);
   }
   for (i64 i = 0; i < d * ATTN_QUERIES; i++) u->dq[i] *= (W)a->scale;
-  AT(turned_back)(u->qrows, width, u->dq, d, n);
+  AT(turned)(u->qrows, width, u->dq, ATTN_QUERIES, width, ATTN_QUERIES);
   AT(rows_out)(AT(row)(h, ATTN_dq, a->along_s[ATTN_dq], q0), a->stored[ATTN_dq], n, d, a->along_s[ATTN_dq], a->along_d[ATTN_dq], u->qrows, width);
 }
 
+// Rows of a unit's sums: to whole panels, which products fill.
+MT_FN i64 AT(sum_rows)(const Attention *a) { return (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL; }
+
 // where unit's sums are: dk, then dv
-MT_FN AT(Sum) AT(sum)(const AT(Head) *h, void *const *buf, i64 unit, int o) {
+MT_FN AT(Sum) AT(sum)(const AT(Head) *h, void *const *buf, W *near, i64 unit, int o) {
   const Attention *a = h->a;
   i64 width = AT(width)(a);
   if (a->direct) return (AT(Sum)){(W *)(void *)h->at[o], a->along_t[o]};
+  if (a->near) return (AT(Sum)){near + (o == ATTN_dv) * ATTN_SUMS, width};
   W *work = (W *)buf[a->work];
-  return (AT(Sum)){work + (unit * 2 + (o == ATTN_dv)) * a->t * width, width};
+  return (AT(Sum)){work + (unit * 2 + (o == ATTN_dv)) * AT(sum_rows)(a) * width, width};
+}
+
+// The chunks' sums in their order, of one head of keys.
+ATTN_SLOW void AT(finish)(const AT(Head) *h, void *const *buf, W *near, i64 keys) {
+  const Attention *a = h->a;
+  W sum[ATTN_WIDTH];
+  i64 width = AT(width)(a);
+  for (int o = ATTN_dk; o <= ATTN_dv; o++) {
+    W by = AT(paired)(a) && o == ATTN_dk ? AT(size_of)(a->scale) : 1;
+    for (i64 j = 0; j < a->t; j++) {
+      AT(Sum) from = AT(sum)(h, buf, near, keys * a->chunks, o);
+      for (i64 e = 0; e < width; e++) sum[e] = from.at[j * width + e];
+      for (i64 c = 1; c < a->chunks; c++) {
+        from = AT(sum)(h, buf, near, keys * a->chunks + c, o);
+        for (i64 e = 0; e < width; e++) sum[e] += from.at[j * width + e];
+      }
+      for (i64 e = 0; e < width; e++) sum[e] *= by;
+      AT(rows_out)(AT(row)(h, o, a->along_t[o], j), a->stored[o], 1, a->d, a->along_t[o], a->along_d[o], sum, width);
+    }
+    AT(rows_zero)(AT(row)(h, o, a->along_t[o], a->t), a->stored[o], a->t_size - a->t, a->d, a->along_t[o], a->along_d[o]);
+  }
+}
+
+// a unit is one head of keys
+ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
+  for (i64 unit = lo; unit < hi; unit++) {
+    AT(Head) h;
+    AT(head)(&h, a, buf, scalars, unit, 0);
+    AT(finish)(&h, buf, 0, unit);
+  }
 }
 
 ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Backward) u;
   i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, width = AT(width)(a);
+  AT(tiles_begin)(a);
   for (i64 unit = lo; unit < hi; unit++) {
     AT(Head) h;
     AT(head)(&h, a, buf, scalars, unit / a->chunks, 0);
-    AT(Sum) dk = AT(sum)(&h, buf, unit, ATTN_dk), dv = AT(sum)(&h, buf, unit, ATTN_dv);
-    for (i64 j = 0; j < (a->direct ? a->t_size : a->t); j++)
+    AT(Sum) dk = AT(sum)(&h, buf, u.sums, unit, ATTN_dk), dv = AT(sum)(&h, buf, u.sums, unit, ATTN_dv);
+    for (i64 j = 0; j < (a->direct ? a->t_size : AT(sum_rows)(a)); j++)
       for (i64 e = 0; e < width; e++) dk.at[j * dk.step + e] = dv.at[j * dv.step + e] = 0;
     for (i64 at = unit % a->chunks; at < a->groups * blocks; at += a->chunks) {
       i64 q0 = at % blocks * ATTN_QUERIES;
@@ -459,33 +795,21 @@ ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *sc
       if (n) AT(back)(&u, &h, q0, n, dk, dv);
       AT(rows_zero)(AT(row)(&h, ATTN_dq, a->along_s[ATTN_dq], q0 + n), a->stored[ATTN_dq], all - n, a->d, a->along_s[ATTN_dq], a->along_d[ATTN_dq]);
     }
+    if (a->chunks == 1 && !a->direct) AT(finish)(&h, buf, u.sums, unit);
   }
+  AT(tiles_end)(a);
 }
 
-// the chunks' sums in their order; a unit is one head of keys
-ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
-  W sum[ATTN_WIDTH];
-  i64 width = AT(width)(a);
-  for (i64 unit = lo; unit < hi; unit++) {
-    AT(Head) h;
-    AT(head)(&h, a, buf, scalars, unit, 0);
-    for (int o = ATTN_dk; o <= ATTN_dv; o++) {
-      for (i64 j = 0; j < a->t; j++) {
-        for (i64 e = 0; e < width; e++) sum[e] = 0;
-        for (i64 c = 0; c < a->chunks; c++) {
-          AT(Sum) from = AT(sum)(&h, buf, unit * a->chunks + c, o);
-          for (i64 e = 0; e < width; e++) sum[e] += from.at[j * width + e];
-        }
-        AT(rows_out)(AT(row)(&h, o, a->along_t[o], j), a->stored[o], 1, a->d, a->along_t[o], a->along_d[o], sum, width);
-      }
-      AT(rows_zero)(AT(row)(&h, o, a->along_t[o], a->t), a->stored[o], a->t_size - a->t, a->d, a->along_t[o], a->along_d[o]);
-    }
-  }
-}
 #undef AT
 #undef ATTN_1
 #undef ATTN_2
 #undef EXP_1
 #undef EXP_2
+#undef ATTN_IS_f32
+#undef ATTN_IS_f64
+#undef ATTN_SINGLE
+#undef ATTN_PAIRED
+#undef ATTN_UNIT
+#undef ATTN_FMA
 #undef ATTN_SLOW
 #endif
