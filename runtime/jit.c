@@ -34,7 +34,7 @@ void jit_hash(const void *p, size_t n, uint64_t hash[2]) {
   hash[0] = h.high64, hash[1] = h.low64;
 }
 
-// ---- the CPU: what it is, and "-tiles" where this process may multiply bf16 by tiles (AMX) ----------------------------------------------------------------------------------------------------------
+// ---- the CPU: what it is, and "-tiles" where this process may multiply bf16 by tiles (AMX) ---------------------------
 #define TILES "-tiles"
 // The system saves the tiles of processes that have asked for it: once is enough, also for threads to come.
 static bool tiles_here(void) {
