@@ -17,6 +17,7 @@ typedef struct {
   Arena *arena;
   DimId d, part, chunk; // the dim that is cut; a chunk of it; which chunk
   int64_t chunks;
+  double width;           // how many times as many entries as come in
   DimId wide[MAX_DIMS], row[MAX_DIMS];
   uint32_t nwide, nrow;   // the product's dims: those that make it wide; its rows
   bool *depends, *inside; // by value: on the product; by node: runs in chunks
@@ -281,68 +282,85 @@ static DimId new_dim(Module *m, DimId of, const char *what, int64_t n) {
   return dim_add(m, (Dim){.name = name, .extent = n, .size = n});
 }
 
-// Into at least `want` equal pieces; 0: there is no such number near it
+// Into at least `want` equal pieces, at most CHUNKS, or else into as many as are possible below; 0: it cannot be cut.
 static int64_t pieces(const Dim *d, int64_t want) {
   if (d->extent != d->size || d->zigzag || d->ragged) return 0;
-  for (int64_t n = want; n <= MAX(want, CHUNKS) && n <= d->extent; n++)
+  for (int64_t n = want; n <= CHUNKS && n <= d->extent; n++)
     if (d->extent % n == 0) return n;
-  return 0;
+  for (int64_t n = MIN(want, d->extent); n > 1; n--)
+    if (d->extent % n == 0) return n;
+  return 1;
 }
 
-static bool try_product(Module *m, Fn *f, NodeId id, int64_t rows_of_chunk, DimId first) {
-  const Node *n = fn_node(f, id);
-  if (n->op != OP_dot) return false;
-  const Type *t = val_type(f, n->out), *x = val_type(f, node_in(f, n)[0]), *y = val_type(f, node_in(f, n)[1]);
-  const Type *by = type_count(m, x) < type_count(m, y) ? x : y,
-             *other = by == x ? y : x; // the rows' side; the weight's
-  bool asked = rows_of_chunk > 0;
-  if (type_count(m, t) <= 0) return false;
-  for (int side = 0; side < 2; side++, by = other, other = by == x ? y : x) {
-    Arena *a = arena_create();
-    Chunk c = {.m = m, .f = f, .arena = a};
-    int64_t rows = 1, wide = 1;
-    for (int i = 0; i < t->ndim; i++) {
-      int64_t size = dim_of(m, t->dim[i])->size;
-      if (type_pos(by, t->dim[i]) < 0)
-        c.wide[c.nwide++] = t->dim[i], wide *= size;
-      else
-        c.row[c.nrow++] = t->dim[i], rows *= size;
-    }
-    bool large = type_count(m, t) > (asked ? 1 : WIDER) * type_count(m, by) && (asked || type_bytes(m, t) >= LARGE);
-    int64_t want = (rows + (asked ? rows_of_chunk : ROWS) - 1) / (asked ? rows_of_chunk : ROWS);
-    if (!asked) want = MIN(want, CHUNKS);
-    bool fits = large && c.nwide && wide > 1; // also one chunk: what belongs together comes together
-    for (int i = 0; i < t->ndim && fits && !c.chunks; i++) {
-      if (type_pos(by, t->dim[i]) < 0 || type_pos(other, t->dim[i]) >= 0 || t->split[i] || t->dim[i] >= first)
-        continue;
-      c.d = t->dim[i], c.chunks = pieces(dim_of(m, c.d), want);
-    }
-    if (c.chunks) {
-      c.depends = NEW_N(a, bool, f->val.n), c.inside = NEW_N(a, bool, f->node.n),
-      c.kind = NEW_N(a, uint8_t, f->val.n);
-      find_inside(&c, id);
-      bool possible = may_chunk(&c);
-      if (possible) {
-        int64_t extent = dim_of(m, c.d)->extent;
-        c.part = new_dim(m, c.d, "part", extent / c.chunks), c.chunk = new_dim(m, c.d, "chunk", c.chunks);
-        make(&c);
-      }
-      arena_destroy(a);
-      if (possible) return true;
-    } else {
-      arena_destroy(a);
-    }
+static bool is_weight(const Chunk *c, ValId v) {
+  const Node *n = c->f->val.at[v].def ? fn_node(c->f, c->f->val.at[v].def) : 0;
+  while (n && n->nin == 1 && (n->op == OP_cast || op_has(n->op, OPF_VIEW))) {
+    v = node_in(c->f, n)[0];
+    n = c->f->val.at[v].def ? fn_node(c->f, c->f->val.at[v].def) : 0;
   }
-  return false;
+  return n && n->op == OP_read && c->m->var.at[n->attr.var].kind != VAR_scalar;
 }
 
+// A product of the forward pass with a weight, wider than what comes in; the chunk's wide dims and rows.
+static bool widens(Chunk *c, NodeId id) {
+  const Node *n = fn_node(c->f, id);
+  if (n->op != OP_dot || n->fwd) return false;
+  ValId x = node_in(c->f, n)[0], y = node_in(c->f, n)[1];
+  if (is_weight(c, x) == is_weight(c, y)) return false;
+  const Type *t = val_type(c->f, n->out), *in = val_type(c->f, is_weight(c, x) ? y : x);
+  if (type_count(c->m, t) <= type_count(c->m, in)) return false;
+  c->nwide = c->nrow = 0, c->width = (double)type_count(c->m, t) / (double)MAX(type_count(c->m, in), 1);
+  for (int i = 0; i < t->ndim; i++)
+    if (type_pos(in, t->dim[i]) < 0) c->wide[c->nwide++] = t->dim[i];
+    else c->row[c->nrow++] = t->dim[i];
+  return c->nwide && c->nrow;
+}
+
+// Which of the rows' dims is cut, and into how many: all that is wanted of one, or the most that one gives.
+static void choose_dim(Chunk *c, const Type *t, int64_t want) {
+  c->chunks = 0;
+  for (int i = 0; i < t->ndim; i++) {
+    if (!has(c->row, c->nrow, t->dim[i]) || t->split[i]) continue;
+    int64_t n = pieces(dim_of(c->m, t->dim[i]), want);
+    if (n > c->chunks && c->chunks < want) c->d = t->dim[i], c->chunks = n;
+  }
+}
+
+static bool try_product(Module *m, const Fn *f, NodeId id, int64_t rows_of_chunk) {
+  Arena *a = arena_create();
+  Chunk c = {.m = m, .f = f, .arena = a};
+  const Type *t = val_type(f, fn_node(f, id)->out);
+  bool done = widens(&c, id) && (rows_of_chunk || (c.width >= WIDER && type_bytes(m, t) >= LARGE));
+  if (done) {
+    int64_t rows = 1, most = rows_of_chunk ? rows_of_chunk : ROWS;
+    for (uint32_t i = 0; i < c.nrow; i++) rows *= dim_of(m, c.row[i])->size;
+    choose_dim(&c, t, MIN((rows + most - 1) / most, CHUNKS));
+    c.depends = NEW_N(a, bool, f->val.n), c.inside = NEW_N(a, bool, f->node.n), c.kind = NEW_N(a, uint8_t, f->val.n);
+    if (c.chunks) find_inside(&c, id);
+    done = c.chunks && may_chunk(&c);
+  }
+  if (done) {
+    int64_t extent = dim_of(m, c.d)->extent;
+    c.part = new_dim(m, c.d, "part", extent / c.chunks), c.chunk = new_dim(m, c.d, "chunk", c.chunks);
+    make(&c);
+  }
+  arena_destroy(a);
+  return done;
+}
+
+// The last product that can be: the head.
 bool pass_chunk(Module *m) {
-  DimId first = m->dim.n; // dims from here on are this pass's
   int64_t rows = (int64_t)setting_num(m, "train.chunk", 0);
   for (FnId i = 1; i < m->fn.n; i++) {
-    if (m->fn.at[i]->is_body) continue;
-    for (NodeId n = 1; n < m->fn.at[i]->node.n; n++)
-      if (try_product(m, m->fn.at[i], n, rows, first)) n = 0; // the function is a new one
+    const Fn *f = m->fn.at[i];
+    if (f->is_body) continue;
+    Chunk look = {.m = m, .f = f};
+    bool done = false;
+    for (NodeId n = f->node.n; n-- > 1 && !done;) {
+      if (!widens(&look, n)) continue;
+      done = try_product(m, f, n, rows);
+      if (rows) break;                                     // asked for: of the last one, or not at all
+    }
   }
   return true;
 }

@@ -79,7 +79,8 @@ Status file_target(const char *path) {
   struct stat st;
   if (slash) slash[slash == folder] = 0;
   Status s = 0;
-  if (!stat(path, &st) && !S_ISREG(st.st_mode)) s = fail(EXIT_CREATE, "cannot write %s: not a regular file", path);
+  if (!*path) s = fail(EXIT_CREATE, "cannot write a file without a name");
+  else if (!stat(path, &st) && !S_ISREG(st.st_mode)) s = fail(EXIT_CREATE, "cannot write %s: not a regular file", path);
   else if (access(slash ? folder : ".", W_OK | X_OK))
     s = fail(errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s", path, strerror(errno));
   arena_destroy(a);

@@ -118,6 +118,7 @@ static Status check_settings(const Settings *s) {
 static Status check_targets(const Settings *s) {
   if (s->final) TRY(file_target(s->final));
   if (s->grads) TRY(file_target(s->grads));
+  if (s->trace) TRY(file_target(s->trace));
   if (s->profile_json) TRY(file_target(s->profile_json));
   return s->save && !access(s->save, F_OK) && access(s->save, W_OK | X_OK) ? file_fail(errno, "saving in", s->save) : 0;
 }

@@ -134,11 +134,15 @@ static const char *isa_name(void) {
 }
 
 Status onednn_open(Arena *a, int threads, OneDnn **out) {
-  if (!has_api())
+  if (!has_api()) {
+    const char *own = getenv("MTRUN_ONEDNN");
+    if (own && *own)
+      return fail(EXIT_UNAVAILABLE,
+                  "matrix products need oneDNN 2, and MTRUN_ONEDNN names '%s': %s\n  unset it, or set it to the library's path",
+                  own, no_api);
     return fail(EXIT_UNAVAILABLE,
-                "the plan's matrix products need oneDNN 2: %s\n  install it: apt-get install libdnnl2, or compile "
-                "the plan here",
-                no_api);
+                "matrix products need oneDNN 2: %s\n  install it: apt-get install libdnnl2, or compile the plan here", no_api);
+  }
   OneDnn *o = *out = NEW(a, OneDnn);
   o->arena = a, o->threads = threads;
   const dnnl_version_t *v = api.version();

@@ -8,9 +8,10 @@ Status openblas_open(Arena *a, OpenBlas *b) {
   path = path && *path ? path : "libopenblas.so.0";
   setenv("OPENBLAS_NUM_THREADS", "1", 1);                          // read when it is loaded
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!lib)
-    return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  install it: apt-get install libopenblas0-pthread",
-                dlerror());
+  bool own = getenv("MTRUN_OPENBLAS") && *getenv("MTRUN_OPENBLAS");
+  const char *mend = own ? "MTRUN_OPENBLAS names it: unset it, or set it to the library's path"
+                         : "install it: apt-get install libopenblas0-pthread";
+  if (!lib) return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  %s", dlerror(), mend);
   void (*set_threads)(int);
   char *(*config)(void), *(*core)(void);
   *(void **)&b->sgemm = dlsym(lib, "cblas_sgemm"), *(void **)&b->dgemm = dlsym(lib, "cblas_dgemm");
@@ -18,7 +19,7 @@ Status openblas_open(Arena *a, OpenBlas *b) {
   *(void **)&config = dlsym(lib, "openblas_get_config"), *(void **)&core = dlsym(lib, "openblas_get_corename");
   if (!b->sgemm || !b->dgemm || !set_threads)
     return fail(EXIT_UNAVAILABLE,
-                "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing", path);
+                "%s is no OpenBLAS: cblas_sgemm, cblas_dgemm or openblas_set_num_threads is missing\n  %s", path, mend);
   set_threads(1);
   const char *c = config ? config() : "OpenBLAS";
   int words = 0;

@@ -160,8 +160,9 @@ high[33] = V
 write_safetensors("high.safetensors", {"tokens": ("I32", shape, ints(high)), "labels": ("I32", shape, ints(labels))})
 refused("tokens", 65, "p.plan", "--batches", "high.safetensors")
 refused("", 73, *b, "--log-json", "no/such/folder/log")
-p = run(*b, "--log-json", "late", "--trace", "no/such/folder/t", code=73)
-assert len(log_of("late")) == STEPS
+refused("no/such/folder/t", 73, *b, "--log-json", "late", "--trace", "no/such/folder/t")
+refused("without a name", 73, *b, "--final", "")
+assert not os.path.exists("late")          # before the first step
 if os.path.exists("/dev/full"): refused("/dev/full", 74, *b, "--log-json", "/dev/full")
 if os.geteuid():
     os.mkdir("closed", 0o500)
