@@ -169,7 +169,7 @@ if os.geteuid():
     refused("", 77, *b, "--log-json", "closed/log")
 env = dict(os.environ, MTRUN_OPENBLAS="/no/such/libopenblas.so")
 p = run(*b, code=69, env=env)
-assert "apt-get install libopenblas0-pthread" in p.stderr
+assert "MTRUN_OPENBLAS names it: unset it" in p.stderr
 
 # ---- token files: held-out loss, signals, sample ------------------------------------------------------------------------
 text = "the quick brown fox jumps over the lazy dog. " * 400
