@@ -26,16 +26,10 @@ typedef struct {
 // has the dim; needs none of it; is summed over it
 typedef enum { PART_none, PART_rows, PART_same, PART_sum } PartKind;
 
-static bool has(const DimId *d, uint32_t n, DimId x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (d[i] == x) return true;
-  return false;
-}
-
 static bool is_wide(const Chunk *c, ValId v) {
   const Type *t = val_type(c->f, v);
   bool wide = false;
-  for (int i = 0; i < t->ndim; i++) wide |= has(c->wide, c->nwide, t->dim[i]);
+  for (int i = 0; i < t->ndim; i++) wide |= dims_have(c->wide, c->nwide, t->dim[i]);
   return wide && type_pos(t, c->d) >= 0;
 }
 
@@ -53,7 +47,7 @@ static bool goes_on(const Chunk *c, const Node *n) {
   }
   const Type *t = val_type(f, n->out);
   for (int i = 0; i < t->ndim; i++)
-    if (!has(c->row, c->nrow, t->dim[i])) return false;
+    if (!dims_have(c->row, c->nrow, t->dim[i])) return false;
   return takes;
 }
 
@@ -69,15 +63,14 @@ static void find_inside(Chunk *c, NodeId from) {
   }
   for (NodeId i = f->node.n; i-- > 1;) {
     const Node *n = fn_node(f, i);
-    bool wide = false, takes = false;
-    for (uint32_t k = 0; k < n->nout; k++) wide |= is_wide(c, n->out + k) || leads[n->out + k];
-    for (uint32_t k = 0; k < n->nin; k++) takes |= is_wide(c, node_in(f, n)[k]);
-    for (uint32_t k = 0; k < n->nin; k++)
-      if (wide) leads[node_in(f, n)[k]] |= c->depends[node_in(f, n)[k]];
-    bool made_wide = false;
-    for (uint32_t k = 0; k < n->nout; k++)
-      made_wide |= is_wide(c, n->out + k) || (leads[n->out + k] && c->depends[n->out + k]);
-    c->inside[i] = made_wide || takes;
+    bool makes = false, takes = false;       // something wide, or what leads to it; something wide
+    for (uint32_t k = 0; k < n->nout; k++) makes |= is_wide(c, n->out + k) || leads[n->out + k];
+    for (uint32_t k = 0; k < n->nin; k++) {
+      ValId v = node_in(f, n)[k];
+      takes |= is_wide(c, v);
+      if (makes) leads[v] |= c->depends[v];
+    }
+    c->inside[i] = makes || takes;
   }
   for (NodeId i = from; i < f->node.n; i++) c->inside[i] |= goes_on(c, fn_node(f, i));
 }
@@ -86,11 +79,9 @@ static void find_inside(Chunk *c, NodeId from) {
 static bool treat(Chunk *c, const Node *n) {
   const Fn *f = c->f;
   const Attr *at = &n->attr;
-  bool over = has(at->dims, at->ndims, c->d);
-  if (!n->nout || n->body || op_has(n->op, OPF_COLL) || op_has(n->op, OPF_STATE) || op_has(n->op, OPF_RANDOM) ||
-      op_has(n->op, OPF_COMPOSITE))
-    return false;
-  if (has(at->to, at->nto, c->d)) return false;
+  bool over = dims_have(at->dims, at->ndims, c->d);
+  if (!n->nout || n->body || op_has(n->op, OPF_COLL | OPF_STATE | OPF_RANDOM | OPF_COMPOSITE)) return false;
+  if (dims_have(at->to, at->nto, c->d)) return false;
   for (uint32_t k = 0; k < n->nin; k++)
     if (c->kind[node_in(f, n)[k]] == PART_sum) return false;
   if (over && n->op != OP_dot && n->op != OP_sum) return false;
@@ -140,12 +131,9 @@ static const char *why_of(const Chunk *c) {
 static void copy_outside(Make *k, NodeId id) {
   const Fn *f = k->c->f;
   const Node *n = fn_node(f, id);
-  ValId few[MAX_DIMS], *in = n->nin > COUNT(few) ? NEW_N(k->c->arena, ValId, n->nin) : few;
-  for (uint32_t i = 0; i < n->nin; i++) in[i] = k->now[node_in(f, n)[i]];
   Build b = build_like(k->s, f, id);
   b.fwd = n->fwd ? k->node_now[n->fwd] : 0;
-  ValId v = ir_copy(&b, f, id, in);
-  for (uint32_t i = 0; i < n->nout; i++) k->now[n->out + i] = v + i;
+  ir_results(n, ir_copy(&b, f, id, ir_operands(f, n, k->now)), k->now);
   k->node_now[id] = k->s->node.n - 1;
 }
 
@@ -185,10 +173,8 @@ static void copy_inside(Make *k, NodeId id, int64_t chunk) {
   b.fwd = n->fwd ? k->node_here[n->fwd] ? k->node_here[n->fwd] : k->node_now[n->fwd] : 0;
   ValId v = ir_add_typed(&b, n->op, in, n->nin, at, type, n->nout, 0);
   k->node_here[id] = k->s->node.n - 1;
-  for (uint32_t i = 0; i < n->nout; i++) {
-    k->here[n->out + i] = v + i;
-    vec_push(c->arena, &k->parts[n->out + i], v + i);
-  }
+  ir_results(n, v, k->here);
+  for (uint32_t i = 0; i < n->nout; i++) vec_push(c->arena, &k->parts[n->out + i], v + i);
   NodeId sink = n->nout == 1 && c->kind[n->out] == PART_sum ? k->sink[n->out] : 0;
   if (!sink) return;
   Build add = build_like(k->s, f, sink);
@@ -236,14 +222,10 @@ static void make(Chunk *c) {
   for (NodeId i = 1; i < f->node.n; i++)
     for (uint32_t j = 0; j < fn_node(f, i)->nin; j++) {
       ValId v = node_in(f, fn_node(f, i))[j];
-      if (++uses[v] == 1 && fn_node(f, i)->op == OP_accumulate)
-        k->sink[v] = i;
-      else
-        k->sink[v] = 0;
+      k->sink[v] = ++uses[v] == 1 && fn_node(f, i)->op == OP_accumulate ? i : 0;
     }
   for (uint32_t i = 0; i < f->ret.n; i++) k->sink[f->ret.at[i]] = 0;
-  for (uint32_t i = 0; i < f->arg.n; i++)
-    k->now[f->arg.at[i]] = ir_arg(k->s, f->val.at[f->arg.at[i]].type, f->val.at[f->arg.at[i]].name);
+  ir_args(k->s, f, k->now);
   bool *after = NEW_N(c->arena, bool, f->node.n); // it depends on the product, and runs after the chunks
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
@@ -320,7 +302,7 @@ static bool widens(Chunk *c, NodeId id) {
 static void choose_dim(Chunk *c, const Type *t, int64_t want) {
   c->chunks = 0;
   for (int i = 0; i < t->ndim; i++) {
-    if (!has(c->row, c->nrow, t->dim[i]) || t->split[i]) continue;
+    if (!dims_have(c->row, c->nrow, t->dim[i]) || t->split[i]) continue;
     int64_t n = pieces(dim_of(c->m, t->dim[i]), want);
     if (n > c->chunks && c->chunks < want) c->d = t->dim[i], c->chunks = n;
   }
