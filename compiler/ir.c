@@ -217,6 +217,14 @@ Fn *fn_create(Module *m, Str name) { return fn_like(m, &(Fn){0}, name); }
 
 Fn *fn_find(const Module *m, Str name) { return m->fn.at[find(&m->fn_by_name, name)]; }
 
+uint32_t *fn_uses(const Fn *f, Arena *a) {
+  uint32_t *uses = NEW_N(a, uint32_t, f->val.n);
+  for (NodeId i = 1; i < f->node.n; i++)
+    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) uses[node_in(f, fn_node(f, i))[k]]++;
+  for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++;
+  return uses;
+}
+
 FnId fn_id(const Fn *f) { return find(&f->module->fn_by_name, f->name); }
 
 void fn_replace(Module *m, Fn *was, Fn *now) {

@@ -195,6 +195,7 @@ Fn     *fn_create(Module *m, Str name);                           // appended; n
 Fn     *fn_like(Module *m, const Fn *f, Str name);                // the same, with room for about as much as f has
 void    fn_reserve(Fn *f, const Fn *like);                         // that room, for a function that is in no module yet
 Fn     *fn_find(const Module *m, Str name);
+uint32_t *fn_uses(const Fn *f, Arena *a);                        // by value: how many operands and results it is
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
 FnId    fn_id(const Fn *f);
 // no node may have it as its body; ids behind it move down

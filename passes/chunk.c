@@ -216,15 +216,12 @@ static void make(Chunk *c) {
                      .s = fn_like(c->m, f, intern_printf(c->m->in, "%s:chunk", f->name)),
                      .now = NEW_N(c->arena, ValId, f->val.n)},
        *k = &make_state;
-  uint32_t *uses = NEW_N(c->arena, uint32_t, f->val.n);
+  const uint32_t *uses = fn_uses(f, c->arena);
   k->node_now = NEW_N(c->arena, NodeId, f->node.n), k->sink = NEW_N(c->arena, NodeId, f->val.n);
   k->parts = NEW_N(c->arena, Parts, f->val.n);
   for (NodeId i = 1; i < f->node.n; i++)
-    for (uint32_t j = 0; j < fn_node(f, i)->nin; j++) {
-      ValId v = node_in(f, fn_node(f, i))[j];
-      k->sink[v] = ++uses[v] == 1 && fn_node(f, i)->op == OP_accumulate ? i : 0;
-    }
-  for (uint32_t i = 0; i < f->ret.n; i++) k->sink[f->ret.at[i]] = 0;
+    if (fn_node(f, i)->op == OP_accumulate && uses[node_in(f, fn_node(f, i))[0]] == 1)
+      k->sink[node_in(f, fn_node(f, i))[0]] = i;
   ir_args(k->s, f, k->now);
   bool *after = NEW_N(c->arena, bool, f->node.n); // it depends on the product, and runs after the chunks
   for (NodeId i = 1; i < f->node.n; i++) {

@@ -372,16 +372,13 @@ static Stored stored_as(const Fuse *u, ValId v) {
 
 static void find_uses(Fuse *u) {
   const Fn *f = u->f;
-  uint32_t *uses = u->uses = NEW_N(u->a, uint32_t, f->val.n);
+  u->uses = fn_uses(f, u->a);
   u->sink = NEW_N(u->a, NodeId, f->val.n), u->read = NEW_N(u->a, bool, u->m->var.n);
-  for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++, u->g->returned[f->ret.at[i]] = true;
+  for (uint32_t i = 0; i < f->ret.n; i++) u->g->returned[f->ret.at[i]] = true;
   for (NodeId i = 1; i < f->node.n; i++) {
     const Node *n = fn_node(f, i);
     if (n->op == OP_read) u->read[n->attr.var] = true;
-    for (uint32_t k = 0; k < n->nin; k++) {
-      ValId v = node_in(f, n)[k];
-      u->sink[v] = ++uses[v] == 1 && is_sink(n->op) ? i : 0;
-    }
+    if (is_sink(n->op) && u->uses[node_in(f, n)[0]] == 1) u->sink[node_in(f, n)[0]] = i;
   }
 }
 

@@ -103,11 +103,8 @@ static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const 
   NodeId sum = f->val.at[node_in(f, node)[0]].def;
   if (!sum || fn_node(f, sum)->op != OP_add) return false;
   Arena *a = arena_create();
-  uint32_t *uses = NEW_N(a, uint32_t, f->val.n), count = 0, made = 0;
+  uint32_t *uses = fn_uses(f, a), count = 0, made = 0;
   ValId term[TERMS];
-  for (NodeId i = 1; i < f->node.n; i++)
-    for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) uses[node_in(f, fn_node(f, i))[k]]++;
-  for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++;
   bool apart = terms_of(f, uses, node_in(f, node)[0], term, &count) && count > 1;
   for (uint32_t i = 0; i < count; i++) {
     const Node *d = f->val.at[term[i]].def ? fn_node(f, f->val.at[term[i]].def) : 0;
