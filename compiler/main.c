@@ -114,7 +114,7 @@ static const Command commands[] = {
    "line (45), a value (%12) or a path (h.0.attn).\n"
    "With a code: what a message means, and how to mend the text.",
    explain_rows, COUNT(explain_rows),
-   "  mtc explain models/gpt2.mt --preset demo --mesh dp=2,tp=2\n"
+   "  mtc explain models/gpt2.mt --preset demo --mesh tp=2\n"
    "  mtc explain models/gpt2.mt loss\n"
    "  mtc explain models/gpt2.mt attention\n"
    "  mtc explain MT0203\n"},
