@@ -44,7 +44,7 @@ double plan_step_flops(const Plan *p) {
 
 // ---- limits ---------------------------------------------------------------------------------------------------------
 static RateFormat format_of(const PlanGemm *g) {           // what it is computed in
-  return g->a == DT_f64 ? RF_f64 : g->lib == LIB_onednn && g->a == DT_bf16 ? RF_bf16 : RF_f32;
+  return g->a == DT_f64 ? RF_f64 : g->lib != LIB_openblas && g->a == DT_bf16 ? RF_bf16 : RF_f32;
 }
 
 static RateLayout layout_of(const PlanGemm *g) {

@@ -3,16 +3,22 @@
 // Workers claim tiles of c; one tile is one call, so its bits are fixed. Loops that move c are more tiles; loops that
 // do not are summed inside the tile, in order. Formats that no library takes are widened to f32 in chunks of k,
 // summed in f32 and rounded once.
+//
+// The libraries copy both operands for each call, into the order in which they read them; on tiles small enough to be shared
+// that takes a tenth to a third of their time. So products of f32 and bf16 are done by panel.c where the CPU has what that
+// needs: b is copied once for all rows, a is read where it is. With too few rows to pay for the copy they stay the library's.
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
+#include "runtime/panel.h"
 #include "runtime/rows.h"
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512 };
+enum { TILE_M = 256, TILE_N = 512, TILE_LEAST = 64, CHUNK_K = 512, STREAM_LEAST = 1 << 20 };
 typedef struct {
   float *a, *b, *c;
 } Room; // of one worker: TILE_M·CHUNK_K, CHUNK_K·TILE_N, TILE_M·TILE_N
@@ -27,12 +33,16 @@ typedef struct {
   uint32_t nmove, nsum;
   GemmLoop move[GEMM_LOOPS], sum[GEMM_LOOPS]; // loops that move c, and those that add to it
   Matmul *matmul[2][2][2];                    // oneDNN: of the last rows, of the last columns, when it adds
+  bool stream;                                // panels: see panel.h
 } Product;
 
 struct Gemms {
   OpenBlas openblas;
   OneDnn *onednn;
   Room *room;       // by worker
+  int threads;
+  void **panels;    // by worker: panel_room of the largest tile
+  size_t panels_bytes;
   Product *product; // by number in the plan
   Str libraries;
 };
@@ -62,6 +72,30 @@ static void choose_tiles(Product *p) {
   }
   double tile = flops / (double)(p->nm * p->nn);
   p->grain = tile < 1e6 ? (int64_t)(1e6 / tile) + 1 : 1;
+}
+
+// By panels: the tiles that take the least time, estimated in cycles. b is copied for each tile, a if its columns lie side by
+// side, and read for each. The bits do not depend on it.
+static void choose_panels(Product *p, int threads) {
+  enum { MOST_M = 1024, MOST_N = 384 };
+  const PlanGemm *g = &p->g;
+  int64_t rows, columns;
+  panel_block(g->a, &rows, &columns);
+  bool tiles = rows == columns, turned = g->ak != 1 && g->k > 1;
+  double fast = tiles ? 384 : 32, b_cost = 0.4, a_cost = turned ? tiles ? 0.6 : 0.3 : 0.1, best = INFINITY; // a unit of k
+  for (int64_t tn = columns; tn <= MOST_N; tn += columns) {
+    int64_t nn = (g->n + tn - 1) / tn;
+    for (int64_t nm = (g->m + MOST_M - 1) / MOST_M; nm <= (g->m + rows - 1) / rows && nm < 256; nm++) {
+      int64_t tm = up_to((g->m + nm - 1) / nm, rows), count = (g->m + tm - 1) / tm * nn * p->moves;
+      double tile = (double)(tm * tn) / fast + (double)tn * b_cost + (double)tm * a_cost;
+      double time = tile * ((double)((count + threads - 1) / threads) + 0.25);
+      if (time < best) best = time, p->tm = tm, p->tn = tn, p->nm = (g->m + tm - 1) / tm, p->nn = nn;
+    }
+    if (tn >= g->n) break;
+  }
+  double cycles = (double)(p->tm * p->tn) / fast * (double)g->k * (double)p->sums;
+  p->grain = cycles < 3e4 ? (int64_t)(3e4 / MAX(cycles, 1)) + 1 : 1;
+  p->stream = g->c == DT_f32 && !g->accumulate && g->m * g->n * p->moves >= STREAM_LEAST;
 }
 
 // The i-th index of nested loops, the last the fastest, as element offsets.
@@ -173,6 +207,19 @@ static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int6
   if (stream) rows_done();
 }
 
+static void tile_panels(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, void *room) {
+  const Product *p = call->p;
+  const PlanGemm *g = &p->g;
+  PanelShape s = {g->a,  g->c,  m,       n,        g->k,          g->am,    g->ak, g->bk,
+                  g->bn, g->cm, p->sums, g->alpha, g->accumulate, p->stream};
+  for (int64_t l = 0; l < p->sums; l++) {
+    int64_t as = ao, bs = bo, none = 0;
+    loop_at(p->sum, p->nsum, l, &as, &bs, &none);
+    panel_add(&s, l, call->c + (size_t)co * dtype_bytes(g->c), call->a + (size_t)as * dtype_bytes(g->a),
+              call->b + (size_t)bs * dtype_bytes(g->b), room);
+  }
+}
+
 static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
   const Call *call = with;
   const Product *p = call->p;
@@ -183,6 +230,8 @@ static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
     loop_at(p->move, p->nmove, t / p->nn / p->nm, &ao, &bo, &co);
     if (g->lib == LIB_onednn)
       tile_onednn(call, m, n, ao, bo, co, worker);
+    else if (g->lib == LIB_panels)
+      tile_panels(call, m, n, ao, bo, co, p->all->panels[worker]);
     else if (is_wide(g))
       tile_wide(call, m, n, ao, bo, co);
     else
@@ -238,6 +287,11 @@ static Status prepare(Gemms *all, Product *p, const PlanGemm *g) {
       p->sum[p->nsum++] = *l, p->sums *= l->n;
   }
   if (!g->m || !g->n || !g->k || !p->moves || !p->sums) return 0; // nothing is computed, or c is 0
+  if (g->lib == LIB_panels) {
+    choose_panels(p, all->threads);
+    all->panels_bytes = MAX(all->panels_bytes, panel_room(p->tm, p->tn));
+    return 0;
+  }
   choose_tiles(p);
   return g->lib == LIB_onednn ? prepare_onednn(all->onednn, p) : (Status)0;
 }
@@ -259,6 +313,14 @@ static Status has_room(Arena *a, int threads, bool openblas) {
               threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e));
 }
 
+static Status huge_room(void **out, size_t bytes) {                   // in huge pages, where the system has them
+  enum { HUGE = 2 << 20 };
+  *out = aligned_alloc(HUGE, (bytes + HUGE - 1) / HUGE * HUGE);
+  if (!*out) return fail(EXIT_UNAVAILABLE, "no memory for matrix products: %zu MiB for each thread", bytes >> 20);
+  madvise(*out, bytes, MADV_HUGEPAGE);
+  return 0;
+}
+
 static float *lines(Arena *a, int64_t n) { // n numbers, from the start of a cache line
   char *at = NEW_N(a, char, n * 4 + 64);
   return (float *)(void *)(at + (-(uintptr_t)at & 63));
@@ -270,24 +332,35 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   for (uint32_t i = 1; i < p->gemm.n; i++) {
     const PlanGemm *g = &p->gemm.at[i];
     used[g->lib] = true;
-    narrow |= !is_wide(g);
+    narrow |= !is_wide(g) && g->lib != LIB_panels;
+    if (g->lib == LIB_panels && !panel_has(g->a))
+      return fail(EXIT_UNAVAILABLE, "the plan's matrix products of %s need a CPU with %s: compile the plan here",
+                  dtype_name(g->a), g->a == DT_f32 ? "AVX-512" : "AVX-512 BF16");
   }
   if (used[LIB_openblas]) TRY(openblas_open(a, &all->openblas));
   if (used[LIB_openblas] || used[LIB_onednn]) TRY(has_room(a, threads, used[LIB_openblas]));
   if (used[LIB_onednn]) TRY(onednn_open(a, threads, &all->onednn));
-  all->libraries =
-      arena_printf(a, "%s%s%s", all->onednn ? onednn_name(all->onednn) : "",
-                   all->onednn && all->openblas.name ? ", " : "", all->openblas.name ? all->openblas.name : "");
+  Text t;
+  text_init(&t, a);
+  if (all->onednn) text_puts(&t, onednn_name(all->onednn));
+  if (all->openblas.name) text_printf(&t, "%s%s", t.n ? ", " : "", all->openblas.name);
+  if (used[LIB_panels]) text_printf(&t, "%spanels %s", t.n ? ", " : "", panel_name());
+  all->libraries = t.n ? t.s : "";
+  all->threads = threads;
   all->room = NEW_N(a, Room, threads);
   for (int i = 0; i < threads && narrow; i++)
     all->room[i] = (Room){lines(a, TILE_M * CHUNK_K), lines(a, CHUNK_K * TILE_N), lines(a, TILE_M * TILE_N)};
   all->product = NEW_N(a, Product, p->gemm.n);
   for (uint32_t i = 1; i < p->gemm.n; i++) TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
+  all->panels = NEW_N(a, void *, threads);
+  for (int i = 0; i < threads && all->panels_bytes; i++) TRY(huge_room(&all->panels[i], all->panels_bytes));
   return 0;
 }
 
 void gemm_close(Gemms *g) {
-  if (g) onednn_close(g->onednn);
+  if (!g) return;
+  onednn_close(g->onednn);
+  for (int i = 0; g->panels && i < g->threads; i++) free(g->panels[i]);
 }
 
 Str gemm_libraries(const Gemms *g) { return g->libraries; }
@@ -305,9 +378,12 @@ void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const 
 }
 
 PlanLib gemm_choose(const PlanGemm *g) {
-  static int has[DT_COUNT]; // 0: not asked yet
+  enum { FEW = 32 };                          // rows of the operand that is read in place
+  static int has[DT_COUNT];                   // oneDNN; 0: not asked yet
   bool both = g->a == g->b && (g->c == g->a || g->c == DT_f32);
   if (!both || (g->a != DT_f32 && g->a != DT_bf16)) return LIB_openblas;
+  int64_t rows = g->n > 1 && g->cn != 1 ? g->n : g->m, columns = rows == g->m ? g->n : g->m;
+  if (panel_has(g->a) && rows >= FEW && columns >= FEW) return LIB_panels;
   if (!has[g->a]) has[g->a] = onednn_has(g->a) ? 1 : -1;
   return has[g->a] > 0 ? LIB_onednn : LIB_openblas;
 }

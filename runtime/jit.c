@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +37,19 @@ void jit_hash(const void *p, size_t n, uint64_t hash[2]) {
 
 // ---- the CPU: what it is, and "-tiles" where this process may multiply bf16 by tiles (AMX) ---------------------------
 #define TILES "-tiles"
-// The system saves the tiles of processes that have asked for it: once is enough, also for threads to come.
-static bool tiles_here(void) {
+static bool tiles;
+static void ask_for_tiles(void) {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
   enum { REQUEST = 0x1023, TILE_DATA = 18 };                         // ARCH_REQ_XCOMP_PERM of asm/prctl.h
   unsigned r[4] = {0};
   __get_cpuid_count(7, 0, &r[0], &r[1], &r[2], &r[3]);
-  return (r[3] >> 22 & 1) && (r[3] >> 24 & 1) && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
-#else
-  return false;
+  tiles = (r[3] >> 22 & 1) && (r[3] >> 24 & 1) && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
 #endif
+}
+bool jit_tiles(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, ask_for_tiles);
+  return tiles;
 }
 static bool has_tiles(const char *target) {
   size_t n = strlen(target), k = sizeof TILES - 1;
@@ -68,7 +72,7 @@ const char *jit_cpu(Arena *a) {
 #else
   text_printf(&t, "-%lx.%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #endif
-  if (tiles_here()) text_puts(&t, TILES);
+  if (jit_tiles()) text_puts(&t, TILES);
   return t.s;
 }
 

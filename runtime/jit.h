@@ -29,8 +29,10 @@ Status jit_load(Jit *j, const JitObject *o, JitCode *code);       // refuses byt
 void   jit_unload(JitCode *code);
 void  *jit_symbol(const JitCode *code, const char *name);         // 0: it has none of that name
 void   jit_hash(const void *p, size_t n, uint64_t hash[2]);
-// This CPU: architecture, model and features, one word. It asks the system for the tiles of bf16 products, which are named
-// last when this process has them: an object for a CPU with tiles runs nowhere else, and kernels see MT_TILES.
+// Whether this process may multiply bf16 by the CPU's tiles (AMX). It asks the system, which then saves them; for all threads.
+bool   jit_tiles(void);
+// This CPU: architecture, model and features, one word. Tiles are named last when this process has them: an object for a
+// CPU with tiles runs nowhere else, and kernels see MT_TILES.
 const char *jit_cpu(Arena *a);
 bool   jit_runs_here(const char *target);                         // whether an object for target runs on this CPU
 #endif

@@ -105,7 +105,7 @@ typedef struct {
 // A loop with c 0 is summed over. Of am and ak, of bk and bn, of cm and cn one is 1, or its extent is 1. Computed in f32,
 // in f64 when the formats are f64; rounded once.
 typedef struct { int64_t n, a, b, c; } GemmLoop;
-#define PLAN_LIBS(X) X(openblas) X(onednn)                         // onednn: of f32, or of bf16 into bf16 or f32
+#define PLAN_LIBS(X) X(openblas) X(onednn) X(panels)               // the last two: of f32, or of bf16 into bf16 or f32
 typedef enum {
 #define X(word) LIB_##word,
   PLAN_LIBS(X)

@@ -1,6 +1,7 @@
 // Products: random extents, strides, loops and formats against plain sums, and the same bits for any number of threads.
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
+#include "runtime/panel.h"
 #include <math.h>
 #include <stdlib.h>
 #include <setjmp.h>
@@ -28,10 +29,11 @@ static Case random_case(Arena *arena, int round) {
   static const DType formats[][3] = {{DT_f64, DT_f64, DT_f64},    {DT_f32, DT_f32, DT_f32},
                                      {DT_bf16, DT_bf16, DT_bf16}, {DT_bf16, DT_bf16, DT_f32},
                                      {DT_f32, DT_bf16, DT_f32},   {DT_f16, DT_f16, DT_f16}};
-  int64_t most = round % 40 == 39 ? 400 : 40;
+  bool large = round % 35 == 34;             // 35: every format
+  int64_t most = large ? 150 : 40;
   Case x = {.g = {.a = formats[round % 6][0], .b = formats[round % 6][1], .c = formats[round % 6][2]}};
   PlanGemm *g = &x.g;
-  g->m = draw(most), g->n = draw(most), g->k = draw(most), g->nloop = (uint32_t)draw(most > 40 ? 1 : 4);
+  g->m = draw(most), g->n = draw(most), g->k = draw(large ? 2000 : most), g->nloop = (uint32_t)draw(large ? 1 : 4);
   g->alpha = draw(3) ? 1 : -0.5, g->accumulate = draw(2);
   Loop am = {g->m, 0}, ak = {g->k, 0}, bk = {g->k, 0}, bn = {g->n, 0}, cm = {g->m, 0}, cn = {g->n, 0}, la[4],
        lb[4], lc[4];
@@ -99,10 +101,13 @@ static void product(Arena *a, const Case *x, int threads) {
   uint32_t id = plan_gemm(p, x->g);
   assert_int_equal(work_create(a, threads, &work), 0);
   assert_int_equal(gemm_open(a, p, threads, &gemms), 0);
-  assert_non_null(strstr(gemm_libraries(gemms), x->g.lib == LIB_onednn ? "oneDNN" : "OpenBLAS"));
+  static const Str name[] = {[LIB_openblas] = "OpenBLAS", [LIB_onednn] = "oneDNN", [LIB_panels] = "panels"};
+  assert_non_null(strstr(gemm_libraries(gemms), name[x->g.lib]));
   gemm_run(gemms, work, id, x->c, x->a, x->b);
   work_destroy(work), gemm_close(gemms);
 }
+
+static bool has(PlanLib lib, DType t) { return lib == LIB_onednn ? onednn_has(t) : panel_has(t); }
 
 static void random_test(PlanLib lib) {
   for (int round = 0; round < 400; round++) {
@@ -112,7 +117,8 @@ static void random_test(PlanLib lib) {
     seed = from;
     Case y = random_case(a, round);
     x.g.lib = y.g.lib = lib;
-    if (lib == LIB_onednn && gemm_choose(&x.g) != lib) {   // f64, f16, mixed
+    bool f32 = x.g.a == DT_f32, bf16 = x.g.a == DT_bf16;
+    if (lib != LIB_openblas && (x.g.a != x.g.b || !(f32 || bf16) || !has(lib, x.g.a))) {
       arena_destroy(a);
       continue;
     }
@@ -139,8 +145,13 @@ static void onednn(void **state) {
   if (!onednn_has(DT_f32)) skip();
   random_test(LIB_onednn);
 }
+static void panels(void **state) {
+  (void)state;
+  if (!panel_has(DT_f32)) skip();
+  random_test(LIB_panels);
+}
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(openblas), cmocka_unit_test(onednn)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(openblas), cmocka_unit_test(onednn), cmocka_unit_test(panels)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
