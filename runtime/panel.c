@@ -18,7 +18,7 @@ enum { LANES = 16, ROWS = 8, COLUMNS = 48, SIDE = 32 };              // of the b
 // rows that are fetched before they are copied
 enum { CHUNK = 768, TURNED = 128, PAD = 16, AHEAD = 16 };
 enum { ROOM_A = TURNED * (CHUNK + PAD) };
-typedef uint32_t Unit;
+typedef float __attribute__((may_alias)) Unit;                        // only moved, where it is two bf16
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 #define BASE "avx512f,avx512bw,avx512dq,avx512vl,fma"
@@ -177,13 +177,10 @@ VECTOR void copy_a_columns(const Tile *t, const char *a, int64_t m, int64_t k, i
     EACH for (int v = 0; v < V; v++) c[i][v] = fresh ? _mm512_setzero_ps() : _mm512_loadu_ps(sum + i * COLUMNS + v * LANES); \
   const Unit *half = a + ROWS / 2 * ai; \
   for (; units > 0; units--, a += ak, half += ak, b += COLUMNS) { \
-    __m512i row[V]; \
-    EACH for (int v = 0; v < V; v++) { \
-      row[v] = _mm512_load_si512(b + v * LANES); \
-      _mm_prefetch((const char *)(b + AHEAD / 2 * COLUMNS + v * LANES), _MM_HINT_T0); \
-    } \
+    __m512 row[V]; \
+    EACH for (int v = 0; v < V; v++) row[v] = _mm512_load_ps(b + v * LANES); \
     EACH for (int i = 0; i < ROWS; i++) { \
-      __m512i one = _mm512_set1_epi32((int)(i < ROWS / 2 ? a[i * ai] : half[(i - ROWS / 2) * ai])); \
+      __m512 one = _mm512_set1_ps(i < ROWS / 2 ? a[i * ai] : half[(i - ROWS / 2) * ai]); \
       EACH for (int v = 0; v < V; v++) c[i][v] = MULTIPLY(c[i][v], one, row[v]); \
     } \
   } \
@@ -203,7 +200,7 @@ typedef void Block(float *sum, bool fresh, const Unit *a, int64_t ai, const Unit
     (void)ai, ai = 1; \
     BLOCK(V, MULTIPLY); \
   }
-#define F32(c, x, y) _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), c)
+#define F32(c, x, y) _mm512_fmadd_ps(x, y, c)
 #define BF16(c, x, y) _mm512_dpbf16_ps(c, (__m512bh)(x), (__m512bh)(y))
 BLOCKS(f32, BASE, 1, F32) BLOCKS(f32, BASE, 2, F32) BLOCKS(f32, BASE, 3, F32)
 BLOCKS(bf16, BASE_BF16, 1, BF16) BLOCKS(bf16, BASE_BF16, 2, BF16) BLOCKS(bf16, BASE_BF16, 3, BF16)
