@@ -1,4 +1,4 @@
-# common.py -- what step.py, kernels and compile share: the build, plans, data, the rates of this machine, tables.
+# common.py -- what step.py, kernels, compile and start share: the build, plans, data, the rates of this machine, tables.
 import array, glob, json, os, random, struct, subprocess, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -44,6 +44,7 @@ examples
   bench/step.py --cases 124M:4x64 --precision f32        some minutes
   bench/step.py --cases baby:8x256 --no-torch --rates    us and the floor, with the rates of each product
   bench/step.py --torch ~/torch/bin/python3 --json step.json
+  bench/step.py --cases 124M:4x64 --no-torch --busy 1    how we share a core
 """.format(**LEAST)
 
 
@@ -182,6 +183,23 @@ class Ours:
         self.process.end()
 
 
+class Busy:
+    """A process on each of the first cores that does nothing but compute."""
+
+    def __init__(self, count):
+        cores = sorted(os.sched_getaffinity(0))[:count]
+        self.all = [
+            subprocess.Popen([sys.executable, "-c", "import os; os.sched_setaffinity(0, [%d])\nwhile 1: pass" % core])
+            for core in cores
+        ]
+        time.sleep(0.2)
+
+    def end(self):
+        for p in self.all:
+            p.kill()
+            p.wait()
+
+
 class Torch:
     def __init__(self, found, case, precision, mode, threads, folder):
         m = case.model
@@ -278,7 +296,7 @@ def start(case, precision, o, build, torch, folder):
     data = os.path.join(folder, case.name)
     if not os.path.exists(data + ".idx"):
         write_tokens(data, case.model.vocab)
-    plan = case.compile(build, folder, precision, 10 * o.rounds * (o.steps + 2), o.mtc.split())
+    plan = case.compile(build, folder, precision, 20 * o.rounds * (o.steps + 2), o.mtc.split())
     who, left_out = [], []
     try:
         who.append(Ours(build, plan, data, o.threads, folder))
@@ -302,8 +320,19 @@ def start(case, precision, o, build, torch, folder):
     return who, left_out
 
 
+def beside_busy(ours, o, seconds):
+    quiet, other = len(ours.seconds), Busy(o.busy)
+    try:
+        ours.round(o.steps)
+    finally:
+        other.end()
+    seconds += ours.seconds[quiet:]
+    del ours.seconds[quiet:]
+
+
 def measure(case, precision, o, build, torch, rates, folder):
     who, left_out = start(case, precision, o, build, torch, folder)
+    busy = []  # seconds of our steps beside busy processes
     lines = [line for _, _, _, line in products(case, precision)]
     try:
         for i in range(o.rounds):
@@ -311,6 +340,8 @@ def measure(case, precision, o, build, torch, rates, folder):
             turn = i % len(who)
             for w in who[turn:] + who[:turn]:
                 w.round(o.steps)
+            if o.busy:
+                beside_busy(who[0], o, busy)
             rates.measure(lines, copy=o.copy)
     except Failed as e:
         die(70, "%s %s: %s" % (case.text, precision, e))
@@ -338,6 +369,7 @@ def measure(case, precision, o, build, torch, rates, folder):
         floor_ms=least and 1e3 * least,
         copy=rates.copy(),
         results=results,
+        busy_ms=[1e3 * s for s in busy],
         left_out=left_out,
         adamw=next((w.adamw for w in who if isinstance(w, Torch)), None),
         products=[
@@ -385,6 +417,9 @@ def show(r, o):
             "%s takes %.2f times our time; %s has %.2f times our memory"
             % (best["name"], best["median_ms"] / ours["median_ms"], small["name"], small["memory"] / ours["memory"])
         )
+    if r["busy_ms"]:
+        share = ours["median_ms"] / statistics.median(r["busy_ms"])
+        print("beside %d busy process%s: %.2f of our rate" % (o.busy, "" if o.busy == 1 else "es", share))
     for line in r["left_out"]:
         print("left out: " + line)
     if not r["floor_ms"]:
@@ -440,6 +475,13 @@ def options():
         help="of PyTorch (default: %(default)s)",
     )
     p.add_argument("--no-torch", action="store_true", help="only us and the floor")
+    p.add_argument(
+        "--busy",
+        type=int,
+        default=0,
+        metavar="N",
+        help="in each round also steps of ours while a process keeps each of the first N cores busy",
+    )
     p.add_argument("--rates", action="store_true", help="print the rate of each product too")
     p.add_argument(
         "--seconds",
@@ -475,6 +517,8 @@ def options():
         p.error("--precision: f32 and bf16 are known")
     if not all(re.fullmatch("(eager|compile)(-pure)?", m) for m in o.modes):
         p.error("--modes: eager, compile, eager-pure and compile-pure are known")
+    if not 0 <= o.busy <= len(os.sched_getaffinity(0)):
+        p.error("--busy is at most the number of cores")
     if min(o.rounds, o.steps, o.threads, o.copy) < 1:
         p.error("--rounds, --steps, --threads and --copy are 1 or more")
     return o

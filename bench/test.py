@@ -15,7 +15,7 @@ os.chdir(tempfile.mkdtemp(dir=BUILD))
 at = ("--build", BUILD)
 fast = ("--copy", "1", "--seconds", "0.0005", *at)
 
-for name in "step.py", "kernels", "compile":
+for name in "step.py", "kernels", "compile", "start":
     assert "examples" in run(name, "--help").stdout
     run(name, "--no-such-option", code=2)
 run("step.py", "--cases", "tiny", *at, code=64)
@@ -50,6 +50,8 @@ p = run(
     "--torch",
     "/no/such/python",
     "--rates",
+    "--busy",
+    "1",
     "--precision",
     "f32",
     "--json",
@@ -63,6 +65,7 @@ ours = r["results"][0]
 assert (
     ours["name"] == "ours" and len(ours["ms"]) == 2 and ours["median_ms"] > 0 and ours["plan_memory"] > 12 * r["params"]
 )
+assert len(r["busy_ms"]) == 2 and "beside 1 busy process:" in p.stdout
 assert 0 < r["floor_ms"] and abs(r["flop"] - 6 * 16 * (2 * 12 * 64 * 64 + 256 * 64 + 16 * 64 * 2)) < 1
 
 p = run("kernels", "--case", "tiny:1x16", "--steps", "1", "--json", "kernels.json", "--top", "3", *fast)
@@ -74,3 +77,6 @@ assert len(p.stdout.splitlines()) == 6, p.stdout
 p = run("compile", "--models", "gpt2:demo", "--runs", "1", "--mtc", "-D layers=1", *at)
 assert "gpt2:demo" in p.stdout and len(p.stdout.splitlines()) == 3
 assert "failed" in run("compile", "--models", "gpt2:no_such_preset", "--runs", "1", *at, code=70).stdout
+
+p = run("start", "--cases", "tiny:1x16,demo", "--runs", "1", "--steps", "1", "--json", "start.json", *at)
+assert [len(r["first"]) for r in json.load(open("start.json"))] == [1, 1] and len(p.stdout.splitlines()) == 4
