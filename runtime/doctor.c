@@ -9,6 +9,7 @@
 #include "runtime/metrics.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
+#include "runtime/panel.h"
 #include "runtime/rates.h"
 #include "runtime/work.h"
 #include <dirent.h>
@@ -214,6 +215,7 @@ static Finding cpu(Arena *a) {
   size_t first = x86 ? 0 : 4, end = x86 ? 4 : COUNT(features);
   for (size_t i = first; i < end; i++)
     text_printf(&t, " %s%s%s", has_word(flags, features[i]) ? "" : "no ", features[i], i + 1 < end ? "," : "");
+  if (panel_has(DT_f32)) text_printf(&t, "; products of f32%s by panels", panel_has(DT_bf16) ? " and bf16" : "");
   if (x86 && !has_word(flags, "avx2"))
     return (Finding){FOUND_note, t.s, 0, "without avx2 training is several times slower"};
   return ok(t.s);
