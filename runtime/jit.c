@@ -42,6 +42,8 @@ static void ask_for_tiles(void) {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
   enum { REQUEST = 0x1023, TILE_DATA = 18 };                         // ARCH_REQ_XCOMP_PERM of asm/prctl.h
   unsigned r[4] = {0};
+  const char *wanted = getenv("MTRUN_TILES");
+  if (wanted && !strcmp(wanted, "0")) return;
   __get_cpuid_count(7, 0, &r[0], &r[1], &r[2], &r[3]);
   tiles = (r[3] >> 22 & 1) && (r[3] >> 24 & 1) && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
 #endif

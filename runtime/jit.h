@@ -30,6 +30,7 @@ void   jit_unload(JitCode *code);
 void  *jit_symbol(const JitCode *code, const char *name);         // 0: it has none of that name
 void   jit_hash(const void *p, size_t n, uint64_t hash[2]);
 // Whether this process may multiply bf16 by the CPU's tiles (AMX). It asks the system, which then saves them; for all threads.
+// MTRUN_TILES=0: no.
 bool   jit_tiles(void);
 // This CPU: architecture, model and features, one word. Tiles are named last when this process has them: an object for a
 // CPU with tiles runs nowhere else, and kernels see MT_TILES.

@@ -1,11 +1,12 @@
 // panel.c -- see panel.h.
 //
-// Along k everything is counted in units of four bytes: one f32, or two bf16. b is copied once per tile, into panels of 16
-// columns: [k][16] units, zeros beyond its edges. A block of c then stays in registers over a chunk of k: 8 × 48 sums by
-// vectors, a broadcast unit of a times a row of three panels; or 32 × 32 by tiles, for which [16][16] units of a panel are
-// what one tile holds. The rows of a are read where they are; where its columns lie side by side, or an edge is reached,
-// some rows of blocks are copied first. What chunks before have summed waits in the room. An element's sum runs over k in
-// order whatever the tile, so tiles of any size give the same bits.
+// Along k everything is counted in units of four bytes: one f32, or two bf16. b is copied once per tile and chunk of k, into
+// panels of [k][48] units for vectors, of [k][16] for tiles (the CPU's: 16 rows of 16 units). A block of c then stays in
+// registers over the chunk: 8 × 48 sums by vectors, a broadcast unit of a times a row of a panel; or 32 × 32 by tiles. The
+// rows of a are read where they are; where its columns lie side by side, or an edge is reached, some rows of blocks are
+// copied first. What chunks before have summed waits in the room. An element's sum runs over k in order whatever the tile,
+// so tiles of any size give the same bits. Beyond the edges of k there are zeros, as what is there could be no number; beyond
+// those of m and n anything, as it goes nowhere.
 #include "runtime/panel.h"
 #include "runtime/jit.h"
 #include <string.h>
@@ -107,8 +108,11 @@ VECTOR void copy_b(const Tile *t, const char *b, int64_t k) {
   int64_t bytes = 4 / t->per, units = (k + t->per - 1) / t->per;
   if (s->bn == 1 || s->n == 1) {
     if (t->per == 1) copy_beside(t->b, t->panel, COLUMNS, b, s->bk * bytes, 1, k, s->n);
-    else if (t->tiles) copy_beside(t->b, t->panel, LANES, b, s->bk * bytes, 2, k, s->n);
-    else copy_beside(t->b, t->panel, COLUMNS, b, s->bk * bytes, 2, k, s->n);
+    else if (t->tiles) {
+      copy_beside(t->b, t->panel, LANES, b, s->bk * bytes, 2, k, s->n);
+      size_t beyond = (size_t)(up(units, 16) - units) * LANES * sizeof *t->b;
+      for (int64_t j = 0; beyond && j < s->n; j += LANES) memset(t->b + j / LANES * t->panel + units * LANES, 0, beyond);
+    } else copy_beside(t->b, t->panel, COLUMNS, b, s->bk * bytes, 2, k, s->n);
   } else {
     for (int64_t j = 0; j < s->n; j += LANES) {
       Unit *to = t->b + j / t->width * t->panel + j % t->width;
@@ -124,11 +128,9 @@ VECTOR void copy_b(const Tile *t, const char *b, int64_t k) {
       }
     }
   }
-  for (int64_t j = up(s->n, LANES); t->tiles && j < t->wide; j += LANES)
-    memset(t->b + j / LANES * t->panel, 0, (size_t)(up(units, 16) * LANES) * sizeof *t->b);
 }
 
-// m rows of a, k elements, into rows of `row` units; zeros up to 16 units and up to `rows`
+// m rows of a, k elements, into `rows` rows of `row` units; zeros up to 16 units
 VECTOR void copy_a_rows(const Tile *t, const char *a, int64_t m, int64_t rows, int64_t k, int64_t row) {
   const PanelShape *s = t->s;
   int64_t bytes = 4 / t->per, units = (k + t->per - 1) / t->per;

@@ -4,6 +4,7 @@
 #include "runtime/panel.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -151,7 +152,36 @@ static void panels(void **state) {
   random_test(LIB_panels);
 }
 
+// What a product leaves behind is not in the next one.
+static void leftovers(void **state) {
+  (void)state;
+  if (!panel_has(DT_bf16)) skip();
+  Arena *a = arena_create();
+  Work *work;
+  Gemms *gemms;
+  Plan *p = plan_create(a);
+  enum { N = 80, K = 37, BIG = 400 };
+  uint32_t first = plan_gemm(p, (PlanGemm){LIB_panels, DT_f32, DT_f32, DT_f32, N, N, BIG, BIG, 1, N, 1, N, 1, 0, {{0}}, 1, false});
+  uint32_t second[2];
+  for (int t = 0; t < 2; t++)
+    second[t] = plan_gemm(p, (PlanGemm){LIB_panels, DT_bf16, DT_bf16, DT_f32, N, N, K, t ? 1 : K, t ? N : 1, t ? 1 : N, t ? K : 1, N, 1,
+                                        0, {{0}}, 1, false});
+  assert_int_equal(work_create(a, 1, &work), 0);
+  assert_int_equal(gemm_open(a, p, 1, &gemms), 0);
+  float *nan = NEW_N(a, float, N * BIG), *c = NEW_N(a, float, N * N);
+  uint16_t *one = NEW_N(a, uint16_t, N * K);
+  for (int i = 0; i < N * BIG; i++) memset(&nan[i], 0xff, sizeof *nan);    // each half is none, too
+  for (int i = 0; i < N * K; i++) one[i] = 0x3f80;
+  for (int t = 0; t < 2; t++) {
+    gemm_run(gemms, work, first, c, nan, nan);
+    gemm_run(gemms, work, second[t], c, one, one);
+    for (int i = 0; i < N * N; i++) assert_true(c[i] == K);
+  }
+  work_destroy(work), gemm_close(gemms), arena_destroy(a);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(openblas), cmocka_unit_test(onednn), cmocka_unit_test(panels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(openblas), cmocka_unit_test(onednn), cmocka_unit_test(panels),
+                                     cmocka_unit_test(leftovers)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
