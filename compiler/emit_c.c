@@ -139,9 +139,32 @@ static const char *cast_text(Emit *e, const Ins *x) {
   return arena_printf(e->a, "(%s)%s", type_name(to), a);
 }
 
+// The place of a value in the nest: 1 + that of the innermost loop it depends on; 0 outside all.
+static uint32_t level_of(const Emit *e, uint32_t v) {
+  for (uint32_t j = e->nest.n; j; j--)
+    if (e->f.deps[v] >> e->nest.at[j - 1] & 1) return j;
+  return 0;
+}
+
+// Divided by what stays the same over a loop.
+static bool divides(const Emit *e, const Ins *x) {
+  return x->op == KI_alu && x->what == ALU_div && x->dtype == DT_f32 && kernel_ins(e->k, x->b)->op != KI_const &&
+         level_of(e, x->b) < MAX(level_of(e, x->a), level_of(e, x->b));
+}
+
+// After v is there: r… s… such that a / v is a * r * s; s keeps the reciprocal from overflowing.
+static void reciprocal(Emit *e, uint32_t v) {
+  for (uint32_t d = v + 1; d < e->k->ins.n; d++) {
+    if (kernel_ins(e->k, d)->b != v || !divides(e, kernel_ins(e->k, d))) continue;
+    line(e, "const f32 s%u = near_f32(v%u), r%u = 1.0f / (v%u * s%u);", v, v, v, v, v);
+    return;
+  }
+}
+
 static const char *alu_of(Emit *e, const Ins *x) {
   Text t;
   text_init(&t, e->a);
+  if (divides(e, x) && !e->side[x->b]) return arena_printf(e->a, "%s * r%u * s%u", operand(e, x->a), x->b, x->b);
   DType dt = (DType)kernel_ins(e->k, x->a)->dtype;
   for (const char *s = alu_text[x->what]; *s; s++) {
     if (*s != '$') { text_add(&t, s, 1); continue; }
@@ -197,13 +220,6 @@ static void define(Emit *e, uint32_t v) {
   if (e->home[v] == e->pass + 1) line(e, "x%u[%s] = v%u;", v, row_point(e), v);
 }
 
-// The place of a value in the nest: 1 + that of the innermost loop it depends on; 0 outside all.
-static uint32_t level_of(const Emit *e, uint32_t v) {
-  for (uint32_t j = e->nest.n; j; j--)
-    if (e->f.deps[v] >> e->nest.at[j - 1] & 1) return j;
-  return 0;
-}
-
 // Needed values of the loops 1 … level that are known after `phase` passes.
 static void values(Emit *e, uint32_t level, uint8_t phase) {
   uint8_t *ready = e->ready[e->depth];
@@ -212,6 +228,7 @@ static void values(Emit *e, uint32_t level, uint8_t phase) {
     if (!e->need[v] || ready[v] || e->side[v] || e->f.phase[v] > phase || level_of(e, v) > level) continue;
     if (is_store(x) || x->op == KI_reduce) continue;
     define(e, v);
+    reciprocal(e, v);
     ready[v] = 1;
   }
 }
@@ -493,7 +510,7 @@ static bool is_dear(const Ins *x) {
   if (x->op == KI_random || x->op == KI_cumsum || (x->op == KI_load && x->at.index)) return true;
   if (x->op != KI_alu) return false;
   switch ((Alu)x->what) {
-    case ALU_exp: case ALU_log: case ALU_tanh: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod:
+    case ALU_exp: case ALU_exp0: case ALU_log: case ALU_tanh: case ALU_tanh1: case ALU_sech2: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod:
       return true;
     default: return false;
   }
@@ -623,6 +640,7 @@ static void emit_pass(Emit *e, uint8_t p, const Ranges *rs) {
     const char *t = type_of(x);
     if (ordered) line(e, "const %s v%u = (%s)a%u;", t, red[j], t, red[j]);
     else line(e, "const %s v%u = (%s)tree_%s_%s(a%u);", t, red[j], t, red_word(x), t, red[j]);
+    reciprocal(e, red[j]);
     e->ready[e->depth][red[j]] = 1;
   }
 }

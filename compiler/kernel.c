@@ -264,6 +264,42 @@ static void drop_dead(Kernel *k) {
   }
 }
 
+// ---- cheaper forms ------------------------------------------------------------------------------------------------
+static bool is_alu(const Kernel *k, uint32_t v, Alu op) {
+  return k->ins.at[v].op == KI_alu && k->ins.at[v].what == op && k->ins.at[v].dtype == DT_f32;
+}
+static bool is_one(const Kernel *k, uint32_t v) { return k->ins.at[v].op == KI_const && k->ins.at[v].f == 1; }
+
+// t = tanh u serves 1 + t and 1 - t t only (GELU and its derivative): these become functions of u, and t is dead.
+static void shorten_tanh(Kernel *k, uint32_t t) {
+  uint32_t u = k->ins.at[t].a, square = 0, sum[2] = {0}, nsum = 0;
+  for (uint32_t v = t + 1; v < k->ins.n; v++) {
+    const Ins *x = &k->ins.at[v];
+    bool of_t = x->a == t || x->b == t || x->c == t, of_square = square && (x->a == square || x->b == square || x->c == square);
+    if (!of_t && !of_square) continue;
+    if (of_t && is_alu(k, v, ALU_mul) && x->a == x->b) { square = v; continue; }
+    bool plus = of_t && is_alu(k, v, ALU_add) && is_one(k, x->a == t ? x->b : x->a);
+    bool minus = of_square && is_alu(k, v, ALU_sub) && is_one(k, x->a);
+    if ((!plus && !minus) || sum[minus]) return;
+    sum[minus] = v, nsum++;
+  }
+  for (int minus = 0; nsum && minus < 2; minus++)
+    if (sum[minus]) {
+      Ins *x = &k->ins.at[sum[minus]];
+      x->what = minus ? ALU_sech2 : ALU_tanh1, x->a = u, x->b = 0;
+    }
+}
+
+static void shorten(Kernel *k) {
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v), *d = kernel_ins(k, x->a);
+    if (is_alu(k, v, ALU_tanh)) shorten_tanh(k, v);
+    if (!is_alu(k, v, ALU_exp) || !is_alu(k, x->a, ALU_sub)) continue;
+    const Ins *max = kernel_ins(k, d->b);                           // softmax: exp(y - max y)
+    if (max->op == KI_reduce && max->what == RED_max && max->a == d->a && !max->b) k->ins.at[v].what = ALU_exp0;
+  }
+}
+
 // Ranges are renumbered: old range r becomes to[r] (-1: gone).
 static void move_ranges(Kernel *k, const int *to, uint32_t n) {
   Range was[KERNEL_RANGES];
@@ -426,6 +462,8 @@ static LoopClass choose_class(const Kernel *k, const Facts *f) {
 }
 
 void kernel_finish(Kernel *k) {
+  drop_dead(k);
+  shorten(k);
   drop_dead(k);
   free_ranges(k);
   const char *wrong = kernel_check(k, k->arena);      // before anything relies on it

@@ -31,6 +31,11 @@ double tanh(double); double erf(double); double sin(double); double cos(double);
 
 MT_FN float div_f32(float a, float b) { return a / b; }
 MT_FN double div_f64(double a, double b) { return a / b; }
+// s such that a / b is a * (1 / (b * s)) * s without overflow on the way: what loops over a use, at 1.5 ulp.
+MT_FN float near_f32(float b) {
+  float m = __builtin_fabsf(b);
+  return m < 0x1p-100f ? 0x1p64f : m > 0x1p100f ? 0x1p-64f : 1.0f;
+}
 MT_FN int32_t div_i32(int32_t a, int32_t b) {          // rounds down; by 0: 0
   if (b == 0) return 0;
   int64_t q = (int64_t)a / b, r = (int64_t)a % b;
@@ -79,7 +84,8 @@ MT_FN int32_t i32_i64(int64_t x) { return x > 2147483647 ? 2147483647 : x < -214
 MT_FN float f32_bf16(uint16_t b) { return f32_bits((uint32_t)b << 16); }
 MT_FN uint16_t bf16_f32(float x) {                     // to nearest, ties to even; NaN stays a quiet NaN
   uint32_t u = bits_f32(x);
-  return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+  uint32_t r = u + 0x7fffu + (u >> 16 & 1u);
+  return (uint16_t)((x != x ? u | 0x400000u : r) >> 16);
 }
 MT_FN float f32_f16(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 0x3ffu;
@@ -98,22 +104,22 @@ MT_FN float round_bf16(float x) { return f32_bf16(bf16_f32(x)); }
 MT_FN float round_f16(float x) { return f32_f16(f16_f32(x)); }
 
 // ---- exp log tanh erf: Cephes' polynomials (S. Moshier), erf's N. Juffa's ------------------------------------------
+// Chains are kept short: terms in pairs, and selects that do not depend on one another. A processor looks about 100
+// instructions ahead, which is one element's chain of them.
 MT_FN float exp_f32(float x) {                         // 2^n e^r, |r| <= ln 2 / 2
   float c = x < -104.0f ? -104.0f : x;                 // a NaN passes
-  c = c > 89.0f ? 89.0f : c;
   float t = MT_FMA(c, 1.44269504f, 0x1.8p23f);         // rounds: the low bits of t are n
   float n = t - 0x1.8p23f;
   float r = MT_FMA(n, -0.693359375f, c);
   r = MT_FMA(n, 2.12194440e-4f, r);
-  float p = 1.9875691500e-4f;
-  p = MT_FMA(p, r, 1.3981999507e-3f);
-  p = MT_FMA(p, r, 8.3334519073e-3f);
-  p = MT_FMA(p, r, 4.1665795894e-2f);
-  p = MT_FMA(p, r, 1.6666665459e-1f);
-  p = MT_FMA(p, r, 5.0000001201e-1f);
-  p = MT_FMA(p * r, r, r) + 1.0f;
+  float z = r * r;
+  float p = MT_FMA(1.9875691500e-4f, r, 1.3981999507e-3f);
+  p = MT_FMA(p, z, MT_FMA(8.3334519073e-3f, r, 4.1665795894e-2f));
+  p = MT_FMA(p, z, MT_FMA(1.6666665459e-1f, r, 5.0000001201e-1f));
+  p = MT_FMA(p, z, r) + 1.0f;
   int32_t i = (int32_t)(bits_f32(t) - 0x4b400000u), h = i >> 1;         // in two factors: n is -150 to 128
-  return p * f32_bits((uint32_t)(h + 127) << 23) * f32_bits((uint32_t)(i - h + 127) << 23);
+  p = p * f32_bits((uint32_t)(h + 127) << 23) * f32_bits((uint32_t)(i - h + 127) << 23);
+  return x > 88.722839f ? MT_INF_F32 : p;
 }
 
 MT_FN float log_f32(float x) {                         // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2)
@@ -140,16 +146,56 @@ MT_FN float log_f32(float x) {                         // x = 2^k (1 + f), sqrt(
   return x == MT_INF_F32 || x != x ? x : r;
 }
 
-MT_FN float tanh_f32(float x) {
-  float a = abs_f32(x), z = x * x;
-  float e = exp_f32(-2.0f * a), big = (1.0f - e) / (1.0f + e);
-  float p = -5.70498872745e-3f;
-  p = MT_FMA(p, z, 2.06390887954e-2f);
-  p = MT_FMA(p, z, -5.37397155531e-2f);
-  p = MT_FMA(p, z, 1.33314422036e-1f);
-  p = MT_FMA(p, z, -3.33332819422e-1f);
-  p = MT_FMA(p * z, x, x);
-  return a < 0.625f ? p : __builtin_copysignf(big, x);
+MT_FN float tanh_f32(float x) {                        // e / (e + 2), e = e^2|x| - 1; from 0 a polynomial
+  float a = abs_f32(x), y = x * x;
+  float c = a > 10.0f ? 10.0f : a;                     // tanh(10) is 1
+  float t = MT_FMA(c, 2.88539008f, 0x1.8p23f);         // 2c = n ln 2 + 2r, as in exp
+  float n = t - 0x1.8p23f;
+  float r = MT_FMA(n, -0.346573591f, c), z = r * r;
+  float e = MT_FMA(0x1.120c68p-2f, r, 0x1.5554e8p-1f);
+  e = MT_FMA(0x1.6d444ep-4f, z, e);
+  e = MT_FMA(e, z, MT_FMA(0x1.5554dcp+0f, r, 2.0f));
+  e = MT_FMA(e, z, r + r);                             // e^2r - 1
+  float s = f32_bits((bits_f32(t) << 23) + 0x3f800000u);               // 2^n
+  e = MT_FMA(s, e, s - 1.0f);
+  float p = MT_FMA(0x1.4b32e4p-6f, y, -0x1.b949a6p-5f);
+  p = MT_FMA(p, y, 0x1.11100ap-3f);
+  p = MT_FMA(p, y, -0x1.555554p-2f);
+  p = MT_FMA(p * y, x, x);
+  return a < 0.3125f ? p : __builtin_copysignf(e / (e + 2.0f), x);
+}
+
+// 1 + tanh(x) = 2 / (1 + e^-2x): no small x apart, and no digits lost where it is near 0. Below -43, where it is less than
+// 2^-123, it is 0.
+MT_FN float tanh1_f32(float x) {
+  float c = x > 10.0f ? 10.0f : x;                     // e^-20 is lost beside 1; a NaN passes
+  float t = MT_FMA(c, -2.88539008f, 0x1.8p23f);        // -2c = n ln 2 - 2r
+  float n = t - 0x1.8p23f;
+  float r = MT_FMA(n, 0.346573591f, c), z = r * r;
+  float p = MT_FMA(-0x1.120c68p-2f, r, 0x1.5554e8p-1f);
+  p = MT_FMA(0x1.6d444ep-4f, z, p);
+  p = MT_FMA(p, z, MT_FMA(-0x1.5554dcp+0f, r, 2.0f));
+  p = MT_FMA(p, z, MT_FMA(-2.0f, r, 1.0f));            // e^-2r
+  float e = p * f32_bits((bits_f32(t) << 23) + 0x3f800000u);
+  e = x < -43.0f ? MT_INF_F32 : e;
+  return 2.0f / (1.0f + e);
+}
+MT_FN float sech2_f32(float x) {                       // 1 - tanh^2
+  float y = tanh1_f32(x);
+  return y * (2.0f - y);
+}
+MT_FN float exp0_f32(float x) {                        // e^x of x <= 0; below 2^-126 it is 0
+  float t = MT_FMA(x, 1.44269504f, 0x1.8p23f);         // as in exp
+  float n = t - 0x1.8p23f;
+  float r = MT_FMA(n, -0.693359375f, x);
+  r = MT_FMA(n, 2.12194440e-4f, r);
+  float z = r * r;
+  float p = MT_FMA(1.9875691500e-4f, r, 1.3981999507e-3f);
+  p = MT_FMA(p, z, MT_FMA(8.3334519073e-3f, r, 4.1665795894e-2f));
+  p = MT_FMA(p, z, MT_FMA(1.6666665459e-1f, r, 5.0000001201e-1f));
+  p = MT_FMA(p, z, r) + 1.0f;
+  p = p * f32_bits((bits_f32(t) << 23) + 0x3f800000u);
+  return x < -87.336544f ? 0.0f : p;
 }
 
 MT_FN float erf_f32(float x) {
@@ -302,16 +348,29 @@ enum { MT_LANES = 16, MT_BLOCK = 1024 };
       for (int l = 0; l < h; l++) a[l] = OP(W, a[l], a[l + h]); \
     return a[0]; \
   }
-#define MT_REDUCTION(word, OP, T, W, none) \
-  MT_FN void lanes_##word##_##T(W *acc, T *t, i64 n) { \
+// The same tree of sums, as vectors: compilers make 15 single additions, or loops, of the above.
+#define MT_HALVES(V, half, whole) V half##0, half##1; \
+  __builtin_memcpy(&half##0, whole, sizeof(V)), __builtin_memcpy(&half##1, (const char *)(whole) + sizeof(V), sizeof(V));
+#define MT_SUM_TREE(T, W) \
+  MT_FN W tree_sum_##T(const W *acc) { \
+    typedef W V8 __attribute__((vector_size(64))); \
+    typedef W V4 __attribute__((vector_size(32))); \
+    typedef W V2 __attribute__((vector_size(16))); \
+    MT_HALVES(V8, a, acc) a0 += a1; \
+    MT_HALVES(V4, b, &a0) b0 += b1; \
+    MT_HALVES(V2, c, &b0) c0 += c1; \
+    return c0[0] + c0[1]; \
+  }
+#define MT_SUMS(T, W) \
+  MT_FN void lanes_sum_##T(W *acc, T *t, i64 n) { \
     T a[MT_LANES]; \
-    for (i64 i = n; i & (MT_LANES - 1); i++) t[i] = none; \
-    for (int l = 0; l < MT_LANES; l++) a[l] = none; \
+    for (i64 i = n; i & (MT_LANES - 1); i++) t[i] = 0; \
+    for (int l = 0; l < MT_LANES; l++) a[l] = 0; \
     for (i64 i = 0; i < n; i += MT_LANES) \
-      for (int l = 0; l < MT_LANES; l++) a[l] = OP(T, a[l], t[i + l]); \
-    for (int l = 0; l < MT_LANES; l++) acc[l] = OP(W, acc[l], (W)a[l]); \
+      for (int l = 0; l < MT_LANES; l++) a[l] += t[i + l]; \
+    for (int l = 0; l < MT_LANES; l++) acc[l] += (W)a[l]; \
   } \
-  MT_TREE(word, OP, T, W)
+  MT_SUM_TREE(T, W)
 // The largest or smallest: the block is folded in halves, which compilers vectorise where they do not see 16 maxima as one.
 #define MT_EXTREME(word, OP, T, W, none) \
   MT_FN void lanes_##word##_##T(W *acc, T *t, i64 n) { \
@@ -325,10 +384,10 @@ enum { MT_LANES = 16, MT_BLOCK = 1024 };
     for (int l = 0; l < MT_LANES; l++) acc[l] = OP(W, acc[l], (W)t[l]); \
   } \
   MT_TREE(word, OP, T, W)
-MT_REDUCTION(sum, MT_SUM, f32, f64, 0)
-MT_REDUCTION(sum, MT_SUM, f64, f64, 0)
-MT_REDUCTION(sum, MT_SUM, i32, i64, 0)
-MT_REDUCTION(sum, MT_SUM, i64, i64, 0)
+MT_SUMS(f32, f64)
+MT_SUMS(f64, f64)
+MT_SUMS(i32, i64)
+MT_SUMS(i64, i64)
 MT_EXTREME(max, MT_MAX, f32, f64, -MT_INF_F32)
 MT_EXTREME(max, MT_MAX, f64, f64, -MT_INF_F32)
 MT_EXTREME(max, MT_MAX, i32, i64, (-2147483647 - 1))

@@ -34,6 +34,7 @@ static void all_ops(DType t, Fill fill, const char *name) {
     if (!strcmp(takes, "float") ? !isf : !strcmp(takes, "f32") ? v != DT_f32 : !strcmp(takes, "number") ? isb : !strcmp(takes, "bool") ? !isb : false) continue;
     uint32_t a = in[0], b = row[j].operands > 1 ? in[1] : 0;
     if (fill == FILL_normal && (row[j].op == ALU_sqrt || row[j].op == ALU_rsqrt || row[j].op == ALU_log || row[j].op == ALU_pow)) a = kernel_alu(k, ALU_abs, a, 0, 0);
+    if (row[j].op == ALU_exp0 || row[j].op == ALU_sech2) a = kernel_alu(k, ALU_neg, kernel_alu(k, ALU_abs, a, 0, 0), 0, 0);
     uint32_t r = row[j].op == ALU_select ? kernel_alu(k, row[j].op, bit, in[1], in[2]) : kernel_alu(k, row[j].op, a, b, 0);
     kernel_store(k, kernel_buffer(k, row[j].compares ? DT_bool : t, N), at, r);
     n++;
