@@ -11,7 +11,13 @@
 #include "compiler/kernel_source.h"
 #include "compiler/tiles.h"
 
-enum { STACK_ROW = 8192, STACK_ROWS = 4 };   // elements of a row kept on the stack; so many values of it
+// Values of a row kept on the stack: those that take so many operations to compute again, where a row has so few elements;
+// dear ones of longer rows too; so many bytes of them in all.
+enum { STACK_OPS = 4, STACK_ROW = 8192, STACK = 512 << 10 };
+enum {
+  STREAM = 2 << 20,                          // bytes of a result that go past the caches: what reads it comes much later
+  AHEAD = 1 << 20, STEP = 128                // bytes of an operand that are asked for ahead; points of a step
+};
 
 static const char *const alu_text[ALU_COUNT] = {
 #define ALU(word, operands, takes, gives, text, f, i) [ALU_##word] = text,
@@ -33,6 +39,9 @@ typedef struct {
   uint8_t pass;
   uint8_t *across;                           // loads and stores that go through a tile
   const char *tile_point;                    // where in it
+  uint8_t *streamed;                         // stores that go through y… and past the caches
+  bool streams;                              // there are some in this function
+  uint8_t *fetched;                          // loads that were asked for ahead in this row
   uint8_t *side;                             // selects whose condition is known here: 1 takes b, 2 takes c
 } Emit;
 
@@ -241,7 +250,9 @@ static bool is_inner(const Emit *e, const Ins *x) {    // a store inside rows
 
 static void store(Emit *e, const Ins *x, const char *v) {
   DType t = e->k->buf[x->buf].dtype;
-  const char *to = arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
+  uint32_t number = (uint32_t)(x - e->k->ins.at);
+  const char *to = number < e->k->ins.n && e->streamed[number] ? arena_printf(e->a, "y%u[j]", number)
+                                          : arena_printf(e->a, "b%d[%s]", x->buf, address(e, &x->at));
   if (x->op == KI_accumulate)
     v = arena_printf(e->a, "(%s)(%s + %s)", type_name(value_dtype(t)),
                      load_text(e, &(Ins){.buf = x->buf, .at = x->at}), v);
@@ -283,10 +294,6 @@ static void close_over(const Emit *e, uint8_t *need, const uint8_t *cut) {
 static void reset(Emit *e, uint8_t *need) { memset(need, 0, e->k->ins.n); }
 
 // ---- loops -------------------------------------------------------------------------------------------------------
-static const char *loop_head(Emit *e, uint32_t r) {
-  return arena_printf(e->a, "for (i64 i%u = 0; i%u < %lld; i%u++)", r, r, (Long)e->k->range[r].valid, r);
-}
-
 static void loop(Emit *e, uint32_t r, bool whole, bool free) {
   open(e, "%sfor (i64 i%u = 0; i%u < %lld; i%u++)", free ? "MT_FREE " : "", r, r,
        (Long)(whole ? e->k->range[r].n : e->k->range[r].valid), r);
@@ -354,6 +361,7 @@ static void all_zeros(Emit *e, const Ranges *rs, bool all) {
 static void begin(Emit *e, const char *symbol, const char *suffix) {
   const Kernel *k = e->k;
   e->depth = 0;
+  e->streams = false;
   memset(e->ready[0], 0, k->ins.n);
   line(e, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi);", symbol, suffix);
   open(e, "void %s%s(void *const *buf, const void *scalars, i64 lo, i64 hi)", symbol, suffix);
@@ -364,10 +372,79 @@ static void begin(Emit *e, const char *symbol, const char *suffix) {
   }
 }
 
+static void finish(Emit *e) {
+  if (e->streams) line(e, "MT_STREAMED;");
+  close(e);
+}
+
 static Ranges joined(Ranges x, Ranges y) {
   for (uint32_t j = 0; j < y.n; j++) x.at[x.n++] = y.at[j];
   return x;
 }
+
+// ---- memory: results past the caches, operands ahead of their use ------------------------------------------------
+// Bytes that an access touches in all.
+static int64_t span(const Emit *e, const Ins *x) {
+  int64_t n = (int64_t)dtype_bytes(e->k->buf[x->buf].dtype);
+  for (uint32_t r = 0; r < e->k->nrange; r++) n *= x->at.stride[r] ? e->k->range[r].valid : 1;
+  return n;
+}
+
+// Chooses the streamed among this loop's stores: large, whole along range r, to where nothing is read.
+static bool choose_streams(Emit *e, uint32_t r, bool inner) {
+  const Kernel *k = e->k;
+  bool any = false;
+  reset(e, e->streamed);
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    if (x->op != KI_store || x->at.stride[r] != 1 || e->across[v] || k->buf[x->buf].read) continue;
+    if (k->range[r].valid < 64 || span(e, x) < STREAM) continue;
+    if (inner && (!is_inner(e, x) || e->f.phase[v] != e->pass)) continue;
+    e->streamed[v] = 1, any = e->streams = true;
+  }
+  return any;
+}
+
+static void streams_begin(Emit *e) {
+  for (uint32_t v = 1; v < e->k->ins.n; v++)
+    if (e->streamed[v]) line(e, "%s y%u[MT_BLOCK];", dtype_c_name(e->k->buf[kernel_ins(e->k, v)->buf].dtype), v);
+}
+
+// After m points of range r from `at`.
+static void streams_end(Emit *e, uint32_t r) {
+  bool any = false;
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (!e->streamed[v]) continue;
+    if (!any) line(e, "const i64 i%u = at;", r);
+    line(e, "stream(b%d + %s, y%u, m * %d);", x->buf, address(e, &x->at), v, (int)dtype_bytes(e->k->buf[x->buf].dtype));
+    any = true;
+  }
+  reset(e, e->streamed);
+}
+
+// The loop over the m points along r from `at`. Where much is read, in steps, each of which asks for the same step of the next m
+// points: the hardware does not look past a page, and asking for much at once waits as long as reading it.
+static void open_points(Emit *e, uint32_t r) {
+  bool any = false;
+  const char *n = e->k->range[r].valid % STEP ? "n" : arena_printf(e->a, "%d", STEP);
+  for (uint32_t v = 1; v < e->k->ins.n; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (x->op != KI_load || !e->need[v] || e->fetched[v] || e->home[v] || x->at.index || x->at.stride[r] != 1) continue;
+    if (e->across[v] || span(e, x) < AHEAD) continue;
+    if (!any) {
+      open(e, "for (i64 s = 0; s < m; s += %d)", STEP);
+      if (*n == 'n') line(e, "const i64 n = m - s < %d ? m - s : %d;", STEP, STEP);
+      line(e, "const i64 i%u = at + s;", r);
+    }
+    line(e, "ahead(b%d + %s + m, %s * %d);", x->buf, address(e, &x->at), n, (int)dtype_bytes(e->k->buf[x->buf].dtype));
+    e->fetched[v] = 1, any = true;
+  }
+  if (any) open(e, "MT_FREE for (i64 j = s; j < s + %s; j++)", n);
+  else open(e, "%s", ""), open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
+  line(e, "const i64 i%u = at + j;", r);
+}
+static void close_points(Emit *e) { close(e), close(e); }
 
 // ---- map ---------------------------------------------------------------------------------------------------------
 // A select whose condition is the same for the whole innermost loop: a stack of values, a shifted border. Its
@@ -382,15 +459,34 @@ static uint32_t settled(const Emit *e) {
   return 0;
 }
 
+// Points from … to - 1 of the innermost range r, in blocks where memory gains by it.
+static void map_loop(Emit *e, uint32_t r, const char *from, const char *to) {
+  bool streams = choose_streams(e, r, false), blocks = streams;
+  for (uint32_t v = 1; v < e->k->ins.n && !blocks; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    blocks = x->op == KI_load && e->need[v] && x->at.stride[r] == 1 && !x->at.index && span(e, x) >= AHEAD;
+  }
+  if (blocks) {
+    open(e, "for (i64 at = %s; at < %s; at += MT_BLOCK)", from, to);
+    line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", to, to);
+    reset(e, e->fetched);
+    streams_begin(e);
+    open_points(e, r);
+  } else {
+    open(e, "MT_FREE for (i64 i%u = %s; i%u < %s; i%u++)", r, from, r, to, r);
+  }
+  values(e, e->nest.n, 0);
+  stores(e, false);
+  if (blocks) close_points(e), streams_end(e, r);
+  close(e);
+}
+
 // The innermost loop; where such a select is in it, two of them behind an if, each with its own values only.
-static void map_innermost(Emit *e, const char *head, int choices) {
+static void map_innermost(Emit *e, uint32_t r, const char *from, const char *to, int choices) {
   const Kernel *k = e->k;
   uint32_t condition = choices < 2 ? settled(e) : 0;
   if (!condition) {
-    open(e, "%s", head);
-    values(e, e->nest.n, 0);
-    stores(e, false);
-    close(e);
+    map_loop(e, r, from, to);
     return;
   }
   uint8_t *need = e->need;
@@ -404,7 +500,7 @@ static void map_innermost(Emit *e, const char *head, int choices) {
       if (is_store(x)) e->need[x->a] = 1;
     }
     close_over(e, e->need, 0);
-    map_innermost(e, head, choices + 1);
+    map_innermost(e, r, from, to, choices + 1);
     for (uint32_t v = 1; v < k->ins.n; v++)
       if (e->side[v] && kernel_ins(k, v)->a == condition) e->side[v] = 0;
   }
@@ -439,7 +535,7 @@ static void emit_tiles(Emit *e, const MapTiles *t, const char *end) {
     if (after) break;
     open(e, "for (i64 i%u = r0; i%u < r1; i%u++)", r, r, r);
     values(e, t->cut + 1, 0);
-    map_innermost(e, arena_printf(e->a, "MT_FREE for (i64 i%u = c0; i%u < c1; i%u++)", c, c, c), 0);
+    map_innermost(e, c, "c0", "c1", 0);
     close(e);
   }
   close(e), close(e);
@@ -475,13 +571,14 @@ static void emit_map(Emit *e, const char *symbol) {
   if (t.tile >= 0) {
     emit_tiles(e, &t, padded ? "end" : "to");
   } else {
-    const char *head = arena_printf(e->a, "for (i64 i%u = from; i%u < %s; i%u++)", c, c, padded ? "end" : "to", c);
+    uint32_t r = c;
+    const char *from = "from", *to = padded ? "end" : "to";
     for (uint32_t j = 0; j < inside.n; j++) {
-      open(e, "%s", head);
+      open(e, "for (i64 i%u = %s; i%u < %s; i%u++)", r, from, r, to, r);
       values(e, t.cut + 1 + j, 0);
-      head = loop_head(e, inside.at[j]);
+      r = inside.at[j], from = "0", to = arena_printf(e->a, "%lld", (Long)k->range[r].valid);
     }
-    map_innermost(e, arena_printf(e->a, "MT_FREE %s", head), 0);
+    map_innermost(e, r, from, to, 0);
     for (uint32_t j = 0; j < inside.n; j++) close(e);
   }
   if (exists(e, &inside)) {
@@ -502,7 +599,8 @@ static void emit_map(Emit *e, const char *symbol) {
     close(e);
     close(e);
   }
-  close(e), close(e);
+  close(e);
+  finish(e);
 }
 
 // ---- row ---------------------------------------------------------------------------------------------------------
@@ -531,19 +629,44 @@ static void pass_needs(Emit *e, uint8_t p, uint8_t *need) {
   need[0] = 0;
 }
 
+// What a pass does to compute v, up to what is kept.
+static int64_t operations(Emit *e, uint32_t v, uint8_t *need) {
+  uint8_t *cut = NEW_N(e->a, uint8_t, e->k->ins.n);
+  int64_t n = 0;
+  for (uint32_t i = 1; i < e->k->ins.n; i++) cut[i] = e->home[i] || !(e->f.deps[i] & e->f.red);
+  reset(e, need);
+  need[v] = 1;
+  close_over(e, need, cut);
+  for (uint32_t i = 1; i <= v; i++) {
+    const Ins *x = kernel_ins(e->k, i);
+    if (need[i] && (!cut[i] || e->home[i])) n += x->op == KI_load && dtype_bytes(e->k->buf[x->buf].dtype) == 2 ? 3 : 1;
+  }
+  return n;
+}
+
+// Keeps v from its first pass on if it is used in another.
+static void choose_home(Emit *e, uint32_t v, uint8_t *need, int64_t row, int64_t *left) {
+  int first = -1, last = -1;
+  int64_t bytes = row * (int64_t)dtype_bytes((DType)kernel_ins(e->k, v)->dtype);
+  if ((e->f.deps[v] & e->f.red) != e->f.red || bytes > *left) return;
+  for (uint8_t p = 0; p < e->f.phases; p++) {
+    pass_needs(e, p, need);
+    if (need[v]) first = first < 0 ? p : first, last = p;
+  }
+  if (first >= 0 && last > first) e->home[v] = (uint8_t)(first + 1), *left -= bytes;
+}
+
 static void choose_homes(Emit *e) {
   const Kernel *k = e->k;
   Ranges red = ranges_in(k, e->f.red);
-  if (range_count(k, &red, false) > STACK_ROW) return;
+  int64_t row = range_count(k, &red, false), left = STACK;
   uint8_t *need = NEW_N(e->a, uint8_t, k->ins.n);
-  for (uint32_t v = k->ins.n, kept = 0; --v && kept < STACK_ROWS;) {
-    if (!is_dear(kernel_ins(k, v)) || (e->f.deps[v] & e->f.red) != e->f.red) continue;
-    int first = -1, last = -1;
-    for (uint8_t p = 0; p < e->f.phases; p++) {
-      pass_needs(e, p, need);
-      if (need[v]) first = first < 0 ? p : first, last = p;
-    }
-    if (first >= 0 && last > first) e->home[v] = (uint8_t)(first + 1), kept++;
+  for (uint32_t v = k->ins.n; --v;)
+    if (is_dear(kernel_ins(k, v))) choose_home(e, v, need, row, &left);
+  for (uint32_t v = 1; v < k->ins.n && row <= STACK_ROW; v++) {
+    const Ins *x = kernel_ins(k, v);
+    if (!e->home[v] && x->op == KI_alu && x->dtype == DT_f32 && operations(e, v, need) >= STACK_OPS)
+      choose_home(e, v, need, row, &left);
   }
 }
 
@@ -554,7 +677,8 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
     loop(e, outer->at[j], false, false);
     values(e, e->nest.n - outer->n - 1 + j + 1, e->pass);
   }
-  if (nred) {
+  bool streams = choose_streams(e, lane, true), blocks = nred || streams;
+  if (blocks) {
     if (e->k->range[lane].valid <= BLOCK) {
       open(e, "%s", "");
       line(e, "const i64 at = 0, m = %lld;", (Long)e->k->range[lane].valid);
@@ -563,22 +687,21 @@ static void lane_loops(Emit *e, const Ranges *outer, uint32_t lane, const char *
       line(e, "const i64 m = %s - at < MT_BLOCK ? %s - at : MT_BLOCK;", lane_to, lane_to);
     }
     for (uint32_t j = 0; j < nred; j++) line(e, "%s t%u[MT_BLOCK];", type_of(kernel_ins(e->k, red[j])), red[j]);
-    open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
-    line(e, "const i64 i%u = at + j;", lane);
+    streams_begin(e);
+    open_points(e, lane);
   } else {
     open(e, "MT_FREE for (i64 i%u = %s; i%u < %s; i%u++)", lane, lane_from, lane, lane_to, lane);
   }
   values(e, e->nest.n, e->pass);
   for (uint32_t j = 0; j < nred; j++) line(e, "t%u[j] = %s;", red[j], operand(e, kernel_ins(e->k, red[j])->a));
   stores(e, true);
-  close(e);
-  if (nred) {
-    for (uint32_t j = 0; j < nred; j++) {
-      const Ins *x = kernel_ins(e->k, red[j]);
-      line(e, "lanes_%s_%s(a%u, t%u, m);", red_word(x), type_of(x), red[j], red[j]);
-    }
-    close(e);
+  if (blocks) close_points(e);
+  else close(e);
+  for (uint32_t j = 0; j < nred; j++) {
+    const Ins *x = kernel_ins(e->k, red[j]);
+    line(e, "lanes_%s_%s(a%u, t%u, m);", red_word(x), type_of(x), red[j], red[j]);
   }
+  if (blocks) streams_end(e, lane), close(e);
   for (uint32_t j = 0; j < outer->n; j++) close(e);
 }
 
@@ -652,6 +775,7 @@ static void emit_one_row(Emit *e, const Ranges *par, const Ranges *red) {
   memset(all, 1, k->ins.n);
   const char *here = exists(e, par);
   if (here) open(e, "if (%s)", here);
+  reset(e, e->fetched);
   for (uint32_t v = 1; v < k->ins.n; v++)
     if (e->home[v]) line(e, "%s x%u[%lld];", type_of(kernel_ins(k, v)), v, (Long)MAX(range_count(k, red, false), 1));
   for (uint8_t p = 0; p < e->f.phases && red->n; p++) {
@@ -719,7 +843,8 @@ static void emit_row(Emit *e, const char *symbol) {
   open(e, "for (i64 u = lo; u < hi; u++)");
   if (t.tile >= 0) emit_tiled_rows(e, &t, &par);
   else decompose(e, "u", &par, true), emit_one_row(e, &par, &t.red);
-  close(e), close(e);
+  close(e);
+  finish(e);
 }
 
 // ---- col ---------------------------------------------------------------------------------------------------------
@@ -1038,7 +1163,7 @@ void emit_c(Text *out, const Kernel *k, const char *symbol) {
   uint32_t n = k->ins.n;
   Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
   e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n),
-  e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.streamed = NEW_N(a, uint8_t, n), e.fetched = NEW_N(a, uint8_t, n), e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
   e.ready[0] = NEW_N(a, uint8_t, n);
   switch (k->class) {
     case LOOP_map: emit_map(&e, symbol); break;

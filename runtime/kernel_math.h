@@ -14,6 +14,8 @@ typedef __UINT8_TYPE__ uint8_t;
 typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+typedef __SIZE_TYPE__ size_t;
 #define MT_FN static inline __attribute__((always_inline, unused))
 #define MT_INF_F32 __builtin_inff()
 #define MT_NAN_F32 __builtin_nanf("")
@@ -329,9 +331,54 @@ MT_FN double pow_f64(double x, double y) { return pow(x, y); }
 #define MT_FREE _Pragma("GCC ivdep")
 #endif
 
+// ---- memory ---------------------------------------------------------------------------------------------------------
+// n bytes past the caches: a line that is stored whole is not read first, and nothing that is needed soon makes room for it.
+#if defined(__clang__)
+#define MT_PAST(to, v) __builtin_nontemporal_store(v, to)
+#elif defined(__AVX512F__)
+#define MT_PAST(to, v) __builtin_ia32_movntps512((float *)(to), v)
+#elif defined(__AVX__)
+#define MT_PAST(to, v) __builtin_ia32_movntps256((float *)(to), v)
+#elif defined(__SSE2__)
+#define MT_PAST(to, v) __builtin_ia32_movntps((float *)(to), v)
+#else
+#define MT_PAST(to, v) *(to) = (v)
+#endif
+#if defined(__AVX512F__)
+typedef float MtVector __attribute__((vector_size(64)));
+#elif defined(__AVX__)
+typedef float MtVector __attribute__((vector_size(32)));
+#else
+typedef float MtVector __attribute__((vector_size(16)));
+#endif
+MT_FN void stream(void *to, const void *from, int64_t n) {
+  char *t = to;
+  const char *f = from;
+  int64_t odd = (int64_t)(-(uintptr_t)t % 64);
+  if (odd > n) odd = n;
+  if (odd) __builtin_memcpy(t, f, (size_t)odd), t += odd, f += odd, n -= odd;
+  for (; n >= 64; n -= 64, t += 64, f += 64)
+    for (unsigned i = 0; i < 64; i += sizeof(MtVector)) {
+      MtVector v;
+      __builtin_memcpy(&v, f + i, sizeof v);
+      MT_PAST((MtVector *)(t + i), v);
+    }
+  if (n) __builtin_memcpy(t, f, (size_t)n);
+}
+// Before others may read what was streamed.
+#if defined(__x86_64__)
+#define MT_STREAMED __builtin_ia32_sfence()
+#else
+#define MT_STREAMED
+#endif
+// n bytes that are read next.
+MT_FN void ahead(const void *p, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64) __builtin_prefetch((const char *)p + i);
+}
+
 // ---- reductions: 16 lanes, element i in lane i % 16, then a tree ------------------------------------------------------
 // Up to 1024 elements are added up in their own format, 64 to a lane, then in f64: the error of a long sum is that of a
-// short one. t has room for the next multiple of 16.
+// short one. t has room for 1024.
 typedef float f32;
 typedef double f64;
 typedef int32_t i32;
@@ -361,14 +408,23 @@ enum { MT_LANES = 16, MT_BLOCK = 1024 };
     MT_HALVES(V2, c, &b0) c0 += c1; \
     return c0[0] + c0[1]; \
   }
+// A block's quarters are added up side by side: one after another, each addition would wait for the one before.
 #define MT_SUMS(T, W) \
   MT_FN void lanes_sum_##T(W *acc, T *t, i64 n) { \
-    T a[MT_LANES]; \
-    for (i64 i = n; i & (MT_LANES - 1); i++) t[i] = 0; \
-    for (int l = 0; l < MT_LANES; l++) a[l] = 0; \
-    for (i64 i = 0; i < n; i += MT_LANES) \
-      for (int l = 0; l < MT_LANES; l++) a[l] += t[i + l]; \
-    for (int l = 0; l < MT_LANES; l++) acc[l] += (W)a[l]; \
+    typedef T V __attribute__((vector_size(MT_LANES * sizeof(T)))); \
+    V a = {0}, b = {0}, c = {0}, d = {0}, v; \
+    i64 q = (n + 4 * MT_LANES - 1) / (4 * MT_LANES) * MT_LANES; \
+    for (i64 i = n; i < 4 * q; i++) t[i] = 0; \
+    for (i64 i = 0; i < q; i += MT_LANES) { \
+      __builtin_memcpy(&v, t + i, sizeof v), a += v; \
+      __builtin_memcpy(&v, t + i + q, sizeof v), b += v; \
+      __builtin_memcpy(&v, t + i + 2 * q, sizeof v), c += v; \
+      __builtin_memcpy(&v, t + i + 3 * q, sizeof v), d += v; \
+    } \
+    T s[MT_LANES]; \
+    v = (a + b) + (c + d); \
+    __builtin_memcpy(s, &v, sizeof v); \
+    for (int l = 0; l < MT_LANES; l++) acc[l] += (W)s[l]; \
   } \
   MT_SUM_TREE(T, W)
 // The largest or smallest: the block is folded in halves, which compilers vectorise where they do not see 16 maxima as one.
