@@ -16,7 +16,7 @@
 enum { STACK_OPS = 4, STACK_ROW = 8192, STACK = 512 << 10 };
 enum {
   STREAM = 2 << 20,                          // bytes of a result that go past the caches: what reads it comes much later
-  AHEAD = 1 << 20, STEP = 128                // bytes of an operand that are asked for ahead; points of a step
+  AHEAD = 1 << 20, STEP = 64                 // bytes of an operand that are asked for ahead; points of a step
 };
 
 static const char *const alu_text[ALU_COUNT] = {
@@ -849,8 +849,25 @@ static void emit_row(Emit *e, const char *symbol) {
 
 // ---- col ---------------------------------------------------------------------------------------------------------
 // Terms of a block of columns, one row: s… = s… with the term, for j < m, column c0 + j.
-static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
-  open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
+// along: the range of the next row, -1: none that is known.
+static void column_row(Emit *e, int col, int along, const uint32_t *red, uint32_t nred) {
+  bool any = false;
+  const char *n = col >= 0 && e->k->range[col].valid % STEP == 0 ? arena_printf(e->a, "%d", STEP) : "n";
+  for (uint32_t v = 1; v < e->k->ins.n && col >= 0 && along >= 0; v++) {
+    const Ins *x = kernel_ins(e->k, v);
+    if (x->op != KI_load || !e->need[v] || x->at.index || x->at.stride[col] != 1 || !x->at.stride[along]) continue;
+    if (span(e, x) < AHEAD) continue;
+    if (!any) {
+      open(e, "for (i64 s = 0; s < m; s += %d)", STEP);
+      if (*n == 'n') line(e, "const i64 n = m - s < %d ? m - s : %d;", STEP, STEP);
+      line(e, "const i64 i%d = c0 + s;", col);
+    }
+    line(e, "ahead(b%d + %s + %lldll, %s * %d);", x->buf, address(e, &x->at), (Long)x->at.stride[along] * 2, n,
+         (int)dtype_bytes(e->k->buf[x->buf].dtype));
+    any = true;
+  }
+  if (any) open(e, "MT_FREE for (i64 j = s; j < s + %s; j++)", n);
+  else open(e, "MT_FREE for (i64 j = 0; j < m; j++)");
   if (col >= 0) line(e, "const i64 i%d = c0 + j;", col);
   values(e, e->nest.n, 0);
   for (uint32_t j = 0; j < nred; j++) {
@@ -858,6 +875,7 @@ static void column_row(Emit *e, int col, const uint32_t *red, uint32_t nred) {
     line(e, "s%u[j] = %s(%s, s%u[j], %s);", red[j], red_macro(x), type_of(x), red[j], operand(e, x->a));
   }
   close(e);
+  if (any) close(e);
 }
 
 static void columns_begin(Emit *e, char name, bool wide, const uint32_t *red, uint32_t nred) {
@@ -918,7 +936,7 @@ static void column_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32
   open(e, "for (i64 r = r0; r < r2; r++)");
   decompose(e, "r", &t->outer, false);
   values(e, e->nest.n - 1, 0);
-  column_row(e, t->col, red, nred);
+  column_row(e, t->col, t->outer.n ? (int)t->outer.at[t->outer.n - 1] : -1, red, nred);
   close(e);
   columns_fold(e, red, nred);
   close(e);
@@ -1109,7 +1127,7 @@ static void emit_destinations(Emit *e, const ScatterTiles *t) {
   open(e, "for (i64 t = first[i%u]; t >= 0; t = next[t])", t->key);
   decompose(e, "t", &t->red, false);
   values(e, e->nest.n - (t->col >= 0), 0);
-  column_row(e, t->col, red, 1);
+  column_row(e, t->col, -1, red, 1);
   open(e, "if (++taken %% %d == 0)", ROWS);
   columns_fold(e, red, 1);
   line(e, "for (i64 j = 0; j < m; j++) s%u[j] = %s;", t->reduce, nothing(e, kernel_ins(k, t->reduce), false));

@@ -7,7 +7,7 @@
 enum {
   BLOCK = 1024,                              // terms added up at once in a row: MT_BLOCK of kernel_math.h
   MAP_BLOCK = 4096,                          // points of a map unit
-  COLUMNS = 256, ROWS = 64,                  // neighbouring columns at once; rows added up in the terms' own format
+  COLUMNS = 4096, ROWS = 64,                 // neighbouring columns at once; rows added up in the terms' own format
   LANE_BLOCK = 4096,                         // terms of a row of a col kernel by lanes
   TILE = 32, TILE_WIDTH = 32,                // the square for accesses across the innermost loop
   ROW_TILE = 16, TILED_ROW = 1024            // rows at once that store across; the longest such row
