@@ -23,7 +23,7 @@ typedef struct {
   uint32_t full, taken;                      // events of the input stream
   uint32_t work;                             // buffer of the kernels' work, made at the end
   int64_t work_bytes;
-  Map kernel;                                // hash -> PlanKernel
+  Map kernel, text;                          // hash, hash of the C -> PlanKernel
   Text source[SOURCES];
   bool attention[DT_COUNT];                  // the last source has the text for this format
   bool apart, keep, bake;                    // nothing is fused; the kernels are wanted; see Groups
@@ -204,21 +204,45 @@ static uint32_t kernel_add(Emit *e, PlanKernel row, Launch l, KernelCost cost, c
   return p->kernel.n - 1;
 }
 
+// The kernel's C, in the source that is shortest so far; its number. Kernels that differ in the sizes of their buffers only (pieces
+// of a chunked head) have one text: the later ones are other names for the first.
+static uint32_t emit_text(Emit *e, const Kernel *k, const char *symbol, int stages) {
+  Text c;
+  text_init(&c, e->a);
+  emit_c(&c, k, "k");
+  uint64_t h = hash_bytes(c.s, c.n, 0);
+  const uint64_t *first = map_get(&e->text, h);
+  if (first) {
+    const PlanKernel *as = &e->p->kernel.at[*first];
+    for (int i = 0; i < stages; i++)
+      text_printf(&e->source[as->source - 1],
+                  "void %s%s(void *const *, const void *, i64, i64) __attribute__((alias(\"%s%s\")));\n", symbol,
+                  i ? "_combine" : "", as->symbol, i ? "_combine" : "");
+    return as->source;
+  }
+  uint32_t file = 0;
+  for (uint32_t i = 1; i < SOURCES; i++)
+    if (e->source[i].n < e->source[file].n) file = i;
+  emit_c(&e->source[file], k, symbol);
+  map_put(&e->text, h, e->p->kernel.n);
+  return file + 1;
+}
+
 static uint32_t emit_kernel(Emit *e, Kernel *k) {
   static const char *const class[LOOP_COUNT] = {"auto", "map", "row", "col", "scatter"};
   Plan *p = e->p;
   kernel_finish(k);
   uint64_t h = kernel_hash(k);
-  uint32_t known = kernel_known(e, h), file = (p->kernel.n - 1) % SOURCES;
+  uint32_t known = kernel_known(e, h);
   if (known) return known;
   PlanKernel row = {.symbol = plan_str(p, kernel_symbol(e->a, k)),
                     .hash = h,
-                    .class = plan_str(p, class[k->class]),
-                    .source = file + 1};
+                    .class = plan_str(p, class[k->class])};
   for (uint32_t i = 0; i < k->nbuf; i++)
     vec_push(p->arena, &row.param, (PlanParam){k->buf[i].dtype, k->buf[i].count, k->buf[i].read, k->buf[i].written});
-  emit_c(&e->source[file], k, row.symbol);
-  return kernel_add(e, row, kernel_launch(k), kernel_cost(k), k, 0);
+  Launch l = kernel_launch(k);
+  row.source = emit_text(e, k, row.symbol, l.stages);
+  return kernel_add(e, row, l, kernel_cost(k), k, 0);
 }
 
 static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
@@ -482,7 +506,7 @@ Plan *emit(Module *m, EmitOptions o) {
   Plan *p = plan_create(m->arena);
   Emit emit_state = {.m = m, .p = p, .a = m->arena}, *e = &emit_state;
   e->dim = NEW_N(e->a, uint32_t, m->dim.n), e->var = NEW_N(e->a, uint32_t, m->var.n);
-  map_init(&e->kernel, e->a);
+  map_init(&e->kernel, e->a), map_init(&e->text, e->a);
   e->keep = o.kernels != 0, e->apart = o.apart, e->bake = many_randoms(m, e->a);
   vec_push(e->a, &e->kept, 0), vec_push(e->a, &e->kept_tile, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
