@@ -878,10 +878,11 @@ static void column_row(Emit *e, int col, int along, const uint32_t *red, uint32_
   if (any) close(e);
 }
 
-static void columns_begin(Emit *e, char name, bool wide, const uint32_t *red, uint32_t nred) {
+static void columns_begin(Emit *e, int col, char name, bool wide, const uint32_t *red, uint32_t nred) {
+  int n = col < 0 ? 1 : (int)MAX(MIN(e->k->range[col].valid, COLUMNS), 1);
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(e->k, red[j]);
-    line(e, "%s %c%u[%d];", wide ? wide_of(x) : type_of(x), name, red[j], COLUMNS);
+    line(e, "%s %c%u[%d];", wide ? wide_of(x) : type_of(x), name, red[j], n);
     line(e, "for (i64 j = 0; j < m; j++) %c%u[j] = %s;", name, red[j], nothing(e, x, wide));
   }
 }
@@ -929,9 +930,9 @@ static void column_terms(Emit *e, const ColTiles *t, const uint32_t *red, uint32
   const Kernel *k = e->k;
   columns_here(e, t->col, "block");
   values(e, t->other.n, 0);
-  columns_begin(e, 'a', true, red, nred);
+  columns_begin(e, t->col, 'a', true, red, nred);
   open(e, "for (i64 r0 = chunk * %lld; r0 < r1; r0 += %d)", (Long)t->rows, ROWS);
-  columns_begin(e, 's', false, red, nred);
+  columns_begin(e, t->col, 's', false, red, nred);
   line(e, "const i64 r2 = r0 + %d < r1 ? r0 + %d : r1;", ROWS, ROWS);
   open(e, "for (i64 r = r0; r < r2; r++)");
   decompose(e, "r", &t->outer, false);
@@ -991,7 +992,7 @@ static void emit_col_results(Emit *e, const ColTiles *t, const uint32_t *red, ui
   const char *here = exists(e, &t->other);
   if (here) open(e, "if (%s)", here);
   values(e, t->other.n, 0);
-  columns_begin(e, 'a', true, red, nred);
+  columns_begin(e, t->col, 'a', true, red, nred);
   open(e, "for (i64 chunk = 0; chunk < %lld; chunk++)", (Long)t->chunks);
   for (uint32_t j = 0; j < nred; j++) {
     const Ins *x = kernel_ins(k, red[j]);
@@ -1118,8 +1119,8 @@ static void emit_destinations(Emit *e, const ScatterTiles *t) {
     open(e, "%s", "");
     line(e, "const i64 m = 1;");
   }
-  columns_begin(e, 'a', true, red, 1);
-  columns_begin(e, 's', false, red, 1);
+  columns_begin(e, t->col, 'a', true, red, 1);
+  columns_begin(e, t->col, 's', false, red, 1);
   line(e, "i64 taken = 0;");
   uint8_t *results = e->need;
   e->need = NEW_N(e->a, uint8_t, k->ins.n);
