@@ -5,17 +5,19 @@
 // write where it reads (kernel_in_place), element by element; within a body all loads stand before all stores.
 //
 // Reductions do not depend on the compiler: terms go to a small array in a loop like any other; kernel_math.h adds that
-// up in 16 lanes, 64 terms a lane in the term's format, then in f64. What is computed again in a later pass and is dear
-// (exp, random, …) is kept on the stack when the row is short.
+// up in 16 lanes, 64 terms a lane in the term's format, then in f64. What a later pass would compute again at some cost
+// (exp, random, sums of operands, …) is kept on the stack, of rows that fit.
+//
+// Large results go past the caches in blocks (stream), and large operands are asked for a block ahead (ahead).
 #include "compiler/kernel.h"
 #include "compiler/kernel_source.h"
 #include "compiler/tiles.h"
 
-// Values of a row kept on the stack: those that take so many operations to compute again, where a row has so few elements;
-// dear ones of longer rows too; so many bytes of them in all.
+// Values of a row kept on the stack: those that take so many operations to compute again, where a row has so few
+// elements; dear ones of longer rows too; so many bytes of them in all.
 enum { STACK_OPS = 4, STACK_ROW = 8192, STACK = 512 << 10 };
 enum {
-  STREAM = 2 << 20,                          // bytes of a result that go past the caches: what reads it comes much later
+  STREAM = 2 << 20,                          // bytes of a result that goes past the caches: it is read much later
   AHEAD = 1 << 20, STEP = 64                 // bytes of an operand that are asked for ahead; points of a step
 };
 
@@ -423,8 +425,8 @@ static void streams_end(Emit *e, uint32_t r) {
   reset(e, e->streamed);
 }
 
-// The loop over the m points along r from `at`. Where much is read, in steps, each of which asks for the same step of the next m
-// points: the hardware does not look past a page, and asking for much at once waits as long as reading it.
+// The loop over the m points along r from `at`. Where much is read, in steps, each of which asks for the same step of
+// the next m points: the hardware does not look past a page, and asking for much at once waits as long as reading it.
 static void open_points(Emit *e, uint32_t r) {
   bool any = false;
   const char *n = e->k->range[r].valid % STEP ? "n" : arena_printf(e->a, "%d", STEP);
@@ -608,7 +610,8 @@ static bool is_dear(const Ins *x) {
   if (x->op == KI_random || x->op == KI_cumsum || (x->op == KI_load && x->at.index)) return true;
   if (x->op != KI_alu) return false;
   switch ((Alu)x->what) {
-    case ALU_exp: case ALU_exp0: case ALU_log: case ALU_tanh: case ALU_tanh1: case ALU_sech2: case ALU_erf: case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod:
+    case ALU_exp: case ALU_exp0: case ALU_log: case ALU_tanh: case ALU_tanh1: case ALU_sech2: case ALU_erf:
+    case ALU_sin: case ALU_cos: case ALU_pow: case ALU_mod:
       return true;
     default: return false;
   }
@@ -1182,7 +1185,8 @@ void emit_c(Text *out, const Kernel *k, const char *symbol) {
   uint32_t n = k->ins.n;
   Emit e = {.k = k, .o = out, .a = a, .f = kernel_facts(k, a)};
   e.need = NEW_N(a, uint8_t, n), e.home = NEW_N(a, uint8_t, n), e.across = NEW_N(a, uint8_t, n),
-  e.streamed = NEW_N(a, uint8_t, n), e.fetched = NEW_N(a, uint8_t, n), e.side = NEW_N(a, uint8_t, n), e.ready = NEW_N(a, uint8_t *, 64);
+  e.streamed = NEW_N(a, uint8_t, n), e.fetched = NEW_N(a, uint8_t, n), e.side = NEW_N(a, uint8_t, n),
+  e.ready = NEW_N(a, uint8_t *, 64);
   e.ready[0] = NEW_N(a, uint8_t, n);
   switch (k->class) {
     case LOOP_map: emit_map(&e, symbol); break;

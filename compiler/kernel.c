@@ -275,7 +275,8 @@ static void shorten_tanh(Kernel *k, uint32_t t) {
   uint32_t u = k->ins.at[t].a, square = 0, sum[2] = {0}, nsum = 0;
   for (uint32_t v = t + 1; v < k->ins.n; v++) {
     const Ins *x = &k->ins.at[v];
-    bool of_t = x->a == t || x->b == t || x->c == t, of_square = square && (x->a == square || x->b == square || x->c == square);
+    bool of_t = x->a == t || x->b == t || x->c == t;
+    bool of_square = square && (x->a == square || x->b == square || x->c == square);
     if (!of_t && !of_square) continue;
     if (of_t && is_alu(k, v, ALU_mul) && x->a == x->b) { square = v; continue; }
     bool plus = of_t && is_alu(k, v, ALU_add) && is_one(k, x->a == t ? x->b : x->a);

@@ -204,8 +204,8 @@ static uint32_t kernel_add(Emit *e, PlanKernel row, Launch l, KernelCost cost, c
   return p->kernel.n - 1;
 }
 
-// The kernel's C, in the source that is shortest so far; its number. Kernels that differ in the sizes of their buffers only (pieces
-// of a chunked head) have one text: the later ones are other names for the first.
+// The kernel's C, in the source that is shortest so far; its number. Kernels that differ in the sizes of their buffers
+// only (pieces of a chunked head) have one text: the later ones are other names for the first.
 static uint32_t emit_text(Emit *e, const Kernel *k, const char *symbol, int stages) {
   Text c;
   text_init(&c, e->a);
