@@ -300,6 +300,28 @@ static void small_powers(void **state) {               // products, with the val
   }
 }
 
+static bool finishes_with(const char *text, const char *word) {
+  Text out;
+  text_init(&out, arena);
+  kernel_print(&out, read_kernel(text));
+  return strstr(out.s, word);
+}
+
+// 1 + tanh, 1 - tanh^2 and softmax's exp have forms of their own; tanh stays where it is needed, exp where it may be of anything.
+static void cheaper_forms(void **state) {
+  (void)state;
+#define OPEN "kernel map\nrange 9\nbuffer f32 9\nbuffer f32 9\n%1 = load 0 [0 + 1*r0]\n%2 = tanh %1\n%3 = const f32 0x1p+0\n"
+#define STORE "store 1 [0 + 1*r0] "
+  static const char gelu[] = OPEN "%4 = add %3 %2\n%5 = mul %2 %2\n%6 = sub %3 %5\n%7 = mul %4 %6\n" STORE "%7\nend\n";
+  static const char both[] = OPEN "%4 = add %3 %2\n%5 = mul %4 %2\n" STORE "%5\nend\n";
+#define ROW "kernel row\nrange 3\nrange 9 reduce\nbuffer f32 27\nbuffer f32 27\n%1 = load 0 [0 + 9*r0 + 1*r1]\n%2 = reduce max %1\n"
+  static const char softmax[] = ROW "%3 = sub %1 %2\n%4 = exp %3\nstore 1 [0 + 9*r0 + 1*r1] %4\nend\n";
+  static const char other[] = ROW "%3 = sub %2 %1\n%4 = exp %3\nstore 1 [0 + 9*r0 + 1*r1] %4\nend\n";
+  assert_true(finishes_with(gelu, "tanh1 %") && finishes_with(gelu, "sech2 %") && !finishes_with(gelu, "tanh %"));
+  assert_true(finishes_with(both, "tanh %") && !finishes_with(both, "tanh1 %"));
+  assert_true(finishes_with(softmax, "exp0 %") && finishes_with(other, "exp %"));
+}
+
 int main(void) {
   char folder[64];
   folder_enter(folder), setenv("XDG_CACHE_HOME", folder, 1);
@@ -307,7 +329,7 @@ int main(void) {
   if (jit_open(&jit, arena, 0)) return 1;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(over_nothing), cmocka_unit_test(over_one), cmocka_unit_test(pad_after_sum), cmocka_unit_test(all_columns), cmocka_unit_test(through_transpose), cmocka_unit_test(same_token),
-    cmocka_unit_test(long_sums), cmocka_unit_test(nan_is_seen), cmocka_unit_test(far_addresses), cmocka_unit_test(refused), cmocka_unit_test(broken_texts), cmocka_unit_test(canonical), cmocka_unit_test(small_powers)};
+    cmocka_unit_test(long_sums), cmocka_unit_test(nan_is_seen), cmocka_unit_test(far_addresses), cmocka_unit_test(refused), cmocka_unit_test(broken_texts), cmocka_unit_test(canonical), cmocka_unit_test(small_powers), cmocka_unit_test(cheaper_forms)};
   int bad = cmocka_run_group_tests(tests, 0, 0);
   jit_close(&jit), arena_destroy(arena), folder_leave(folder);
   return bad;
