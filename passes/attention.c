@@ -123,6 +123,7 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
   a->chunks = a->shared >= WHOLE_UNITS ? 1 : MIN((LEAST_UNITS + a->shared - 1) / a->shared, most);
   bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work &&
               a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
+  here &= a->along_t[ATTN_dk] == a->d && a->along_t[ATTN_dv] == a->d;   // rows far apart share few places of a cache
   a->direct = a->chunks == 1 && here && a->d % ATTN_PANEL == 0;
   int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
           rows = (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL;

@@ -19,8 +19,8 @@
 
 enum { ATTN_q, ATTN_k, ATTN_v, ATTN_out, ATTN_lse, ATTN_mask, ATTN_dout, ATTN_dq, ATTN_dk, ATTN_dv, ATTN_OPERANDS, ATTN_DIMS = 8 };
 enum { ATTN_absent, ATTN_bf16, ATTN_work, ATTN_bool };   // how an operand is stored; work: as W
-enum { ATTN_QUERIES = 64, ATTN_KEYS = 64, ATTN_PANEL = 32, ATTN_WIDTH = 256 }; // of a block; queries side by side; largest d
-enum { ATTN_SUMS = 256 * 64 };               // numbers of dk or dv that are added up on the stack
+enum { ATTN_QUERIES = 256, ATTN_STRIP = 64, ATTN_KEYS = 64, ATTN_PANEL = 32, ATTN_WIDTH = 256 };  // of a unit, of a block; see seen; largest d
+enum { ATTN_SUMS = 1024 * 64, ATTN_RISE = 6 };  // numbers of dk or dv that are added up on the stack; see softmax
 
 typedef struct {
   int64_t s, t, d;                           // entries that exist; of d: entries stored
@@ -61,61 +61,80 @@ typedef struct {
 #define ATTN_SLOW static __attribute__((noinline, unused))
 
 #if defined(__AVX512F__)
-enum { AT(bytes) = 64, AT(rows) = 8, AT(vectors) = 2 };
+enum { AT(bytes) = 64 };
 #elif defined(__AVX__)
-enum { AT(bytes) = 32, AT(rows) = 4, AT(vectors) = 2 };
+enum { AT(bytes) = 32 };
 #else
-enum { AT(bytes) = 16, AT(rows) = 4, AT(vectors) = 2 };
+enum { AT(bytes) = 16 };
 #endif
-enum { AT(lanes) = AT(bytes) / sizeof(W), AT(strip) = AT(lanes) * AT(vectors) };
+enum { AT(lanes) = AT(bytes) / sizeof(W), AT(depth) = 64 };
 typedef W AT(vec) __attribute__((vector_size(AT(bytes)), aligned(sizeof(W)), may_alias));
 
 // ---- products: c[m, n] (+)= sum over x of a[m, x] · b[x, n]; the n of a strip side by side --------------------------------
+// A tile is R rows of V vectors, in registers. Sixteen sums hide what a multiplication waits; four vectors side by side
+// need the fewest loads. The loops over them are opened before the compiler decides what lies in memory.
 #if !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
 #define ATTN_CONTRACT
+#define ATTN_OPEN _Pragma("GCC unroll 16")
 #else
 #define ATTN_CONTRACT _Pragma("clang fp contract(fast)")
+#define ATTN_OPEN _Pragma("clang loop unroll(full)")
 #endif
-#define ATTN_TILE(R) \
-  ATTN_SLOW void AT(tile##R)(W *c, i64 cm, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 k, int fresh) { \
+#define ATTN_TILE(R, V) \
+  ATTN_SLOW void AT(tile##R##x##V)(W *c, i64 cm, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 k, int fresh) { \
     ATTN_CONTRACT \
-    AT(vec) acc[R][AT(vectors)], zero = {0}; \
-    for (int r = 0; r < R; r++) \
-      for (int v = 0; v < AT(vectors); v++) acc[r][v] = fresh ? zero : *(const AT(vec) *)(c + r * cm + v * AT(lanes)); \
+    AT(vec) acc[R][V], zero = {0}; \
+    ATTN_OPEN for (int r = 0; r < R; r++) \
+      ATTN_OPEN for (int v = 0; v < V; v++) acc[r][v] = fresh ? zero : *(const AT(vec) *)(c + r * cm + v * AT(lanes)); \
     for (i64 x = 0; x < k; x++) { \
-      AT(vec) line[AT(vectors)]; \
-      for (int v = 0; v < AT(vectors); v++) line[v] = *(const AT(vec) *)(b + x * bk + v * AT(lanes)); \
-      for (int r = 0; r < R; r++) { \
+      AT(vec) line[V]; \
+      ATTN_OPEN for (int v = 0; v < V; v++) line[v] = *(const AT(vec) *)(b + x * bk + v * AT(lanes)); \
+      ATTN_OPEN for (int r = 0; r < R; r++) { \
         AT(vec) one = a[r * am + x * ak] - zero; \
-        for (int v = 0; v < AT(vectors); v++) acc[r][v] = one * line[v] + acc[r][v]; \
+        ATTN_OPEN for (int v = 0; v < V; v++) acc[r][v] = one * line[v] + acc[r][v]; \
       } \
     } \
-    for (int r = 0; r < R; r++) \
-      for (int v = 0; v < AT(vectors); v++) *(AT(vec) *)(c + r * cm + v * AT(lanes)) = acc[r][v]; \
+    ATTN_OPEN for (int r = 0; r < R; r++) \
+      ATTN_OPEN for (int v = 0; v < V; v++) *(AT(vec) *)(c + r * cm + v * AT(lanes)) = acc[r][v]; \
   }
-ATTN_TILE(1)
-ATTN_TILE(4)
+ATTN_TILE(1, 2)
+ATTN_TILE(4, 2)
 #ifdef __AVX512F__
-ATTN_TILE(8)
+ATTN_TILE(8, 2)
+ATTN_TILE(1, 4)
+ATTN_TILE(4, 4)
 #endif
 #undef ATTN_TILE
 #if !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #undef ATTN_CONTRACT
+#undef ATTN_OPEN
 
-// n: a multiple of ATTN_PANEL
-MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 k, int fresh) {
-  for (i64 j = 0; j < n; j += AT(strip)) {
-    i64 i = 0;
+// n: a multiple of ATTN_PANEL. A strip of b stays in the first cache while the rows of a pass.
+MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 all, int fresh) {
+#define ATTN_ROWS(R, V) for (; i + R <= m; i += R) AT(tile##R##x##V)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh)
+  for (i64 x = 0; x < all || x == 0; x += AT(depth), a += AT(depth) * ak, b += AT(depth) * bk, fresh = 0) {
+    i64 j = 0, k = all - x < AT(depth) ? all - x : AT(depth);
 #ifdef __AVX512F__
-    for (; i + 8 <= m; i += 8) AT(tile8)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh);
+    for (; j + 4 * AT(lanes) <= n; j += 4 * AT(lanes)) {
+      i64 i = 0;
+      ATTN_ROWS(4, 4);
+      ATTN_ROWS(1, 4);
+    }
 #endif
-    for (; i + 4 <= m; i += 4) AT(tile4)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh);
-    for (; i < m; i++) AT(tile1)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh);
+    for (; j < n; j += 2 * AT(lanes)) {
+      i64 i = 0;
+#ifdef __AVX512F__
+      ATTN_ROWS(8, 2);
+#endif
+      ATTN_ROWS(4, 2);
+      ATTN_ROWS(1, 2);
+    }
   }
+#undef ATTN_ROWS
 }
 
 // ---- exp(x) is exp(x · unit) of here ---------------------------------------------------------------------------------------
@@ -294,31 +313,32 @@ MT_FN void AT(range)(const Attention *a, i64 q0, i64 n, i64 *from, i64 *to) {
   if (n <= 0) *to = *from;
 }
 
-// Which of the pairs of a block exist: ok[key][query]; false: all do. n queries from q0, m keys from k0.
-ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_t *ok) {
+// keys of a block that a panel of queries may see
+MT_FN i64 AT(seen)(const Attention *a, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
+  i64 see = q0 + panel + ATTN_PANEL - k0;
+  return panel >= n ? 0 : !a->causal || see > m ? m : see < 0 ? 0 : see;
+}
+
+// Which of the pairs of a panel from query `at` of a block exist: ok[key][query]; false: all do. n queries from q0, m keys from k0.
+ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 at, uint8_t *ok) {
   const Attention *a = h->a;
+  q0 += at, n = n - at < ATTN_PANEL ? n - at : ATTN_PANEL;
   if (!h->at[ATTN_mask] && (!a->causal || k0 + m - 1 <= q0) && (a->window <= 0 || q0 + n - 1 - k0 < a->window)) return 0;
   i64 most = a->window > 0 ? a->window - 1 : (i64)1 << 40, least = a->causal ? 0 : -((i64)1 << 40);
   for (i64 j = 0; j < m; j++) {
-    i64 lo = least - (q0 - k0 - j), hi = most - (q0 - k0 - j);         // of the query's number in the block
-    int first = lo < 0 ? 0 : lo > ATTN_QUERIES ? ATTN_QUERIES : (int)lo, last = hi < -1 ? -1 : hi > ATTN_QUERIES ? ATTN_QUERIES : (int)hi;
-    for (int i = 0; i < ATTN_QUERIES; i++) ok[j * ATTN_QUERIES + i] = (uint8_t)((i >= first) & (i <= last));
+    i64 lo = least - (q0 - k0 - j), hi = most - (q0 - k0 - j);         // of the query's number in the panel
+    int first = lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : (int)lo, last = hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : (int)hi;
+    for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (uint8_t)((i >= first) & (i <= last));
   }
   if (!h->at[ATTN_mask]) return 1;
   for (i64 j = 0; j < m; j++) {
     const uint8_t *mask = (const uint8_t *)h->at[ATTN_mask] + (k0 + j) * a->along_t[ATTN_mask] + q0 * a->along_s[ATTN_mask];
     if (a->along_s[ATTN_mask] == 0)
-      for (int i = 0; i < ATTN_QUERIES; i++) ok[j * ATTN_QUERIES + i] &= *mask != 0;
+      for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] &= *mask != 0;
     else
-      for (i64 i = 0; i < n; i++) ok[j * ATTN_QUERIES + i] &= mask[i * a->along_s[ATTN_mask]] != 0;
+      for (i64 i = 0; i < n; i++) ok[j * ATTN_PANEL + i] &= mask[i * a->along_s[ATTN_mask]] != 0;
   }
   return 1;
-}
-
-// keys of a block that a panel of queries may see
-MT_FN i64 AT(seen)(const Attention *a, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
-  i64 see = q0 + panel + ATTN_PANEL - k0;
-  return panel >= n ? 0 : !a->causal || see > m ? m : see < 0 ? 0 : see;
 }
 
 // Which pairs of a block stay.
@@ -326,27 +346,57 @@ ATTN_SLOW void AT(drawn)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_
   const Attention *a = h->a;
   uint64_t seed = (uint64_t)h->seed;
   uint32_t step = h->step, hash = h->hash, least = a->least;
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
+  for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL) {
     i64 see = AT(seen)(a, q0, n, k0, m, at), by = a->number_s;
     for (i64 j = 0; j < see; j++) {
       i64 number = h->number + (q0 + at) * by + (k0 + j) * a->number_t;
       uint32_t draw[ATTN_PANEL];
       for (int i = 0; i < ATTN_PANEL; i++) draw[i] = philox_at(seed, step, hash, (uint64_t)(number + i * by)).w[0] >> 8;
-      for (int i = 0; i < ATTN_PANEL; i++) keep[j * ATTN_QUERIES + at + i] = draw[i] >= least;
+      for (int i = 0; i < ATTN_PANEL; i++) keep[j * ATTN_STRIP + at + i] = draw[i] >= least;
     }
   }
 }
 
-// Rows of k or v as they lie when they are W side by side, else copied to room.
+// Rows of k or v as they lie when they are W side by side, else copied to room: rows far apart share few places of a cache.
 MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, W *room, i64 *step) {
   const Attention *a = h->a;
   const void *p = AT(row)(h, o, a->along_t[o], k0);
-  if (a->stored[o] == ATTN_work && a->along_d[o] == 1) return *step = a->along_t[o], (const W *)p;
+  if (a->stored[o] == ATTN_work && a->along_d[o] == 1 && a->along_t[o] == a->d) return *step = a->d, (const W *)p;
   AT(rows_in)(room, a->d, m, p, a->stored[o], m, a->d, a->along_t[o], a->along_d[o], 1);
   return *step = a->d, room;
 }
 
+// Asks the memory for rows of an operand, those that lie apart: no CPU guesses them.
+MT_FN void AT(ahead)(const AT(Head) *h, int o, i64 along, i64 from, i64 to, i64 end) {
+  i64 bytes = h->a->d * AT(size)(h->a->stored[o]);
+  for (i64 i = from; i < to && i < end && h->a->along_d[o] == 1; i++)
+    for (i64 e = 0; e < bytes; e += 64) __builtin_prefetch(AT(row)(h, o, along, i) + e);
+}
+MT_FN void AT(keys_ahead)(const AT(Head) *h, i64 from, i64 to) {
+  AT(ahead)(h, ATTN_k, h->a->along_t[ATTN_k], from, to, h->a->t), AT(ahead)(h, ATTN_v, h->a->along_t[ATTN_v], from, to, h->a->t);
+}
+
 MT_FN i64 AT(width)(const Attention *a) { return (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL; }
+
+// c[keys, queries] = x · b, and c[rows, queries] += x · b of keys: of a block, but for what a panel does not see. Two panels
+// side by side where both see.
+MT_FN void AT(across)(const i64 *see, W *c, const W *x, i64 xm, const W *b, i64 k) {
+  i64 both = see[0] < see[1] ? see[0] : see[1];
+  AT(product)(c, ATTN_STRIP, both, ATTN_STRIP, x, xm, 1, b, ATTN_STRIP, k, 1);
+  for (int i = 0; i < 2; i++)
+    AT(product)(c + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, ATTN_PANEL, x + both * xm, xm, 1, b + i * ATTN_PANEL, ATTN_STRIP, k, 1);
+}
+MT_FN void AT(along)(const i64 *see, W *c, i64 rows, const W *x, i64 xk, const W *b, int fresh) {
+  i64 both = see[0] < see[1] ? see[0] : see[1];
+  if (both || fresh) AT(product)(c, ATTN_STRIP, rows, ATTN_STRIP, x, 1, xk, b, ATTN_STRIP, both, fresh);
+  for (int i = 0; i < 2; i++)
+    if (see[i] > both)
+      AT(product)(c + i * ATTN_PANEL, ATTN_STRIP, rows, ATTN_PANEL, x + both * xk, 1, xk, b + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, 0);
+}
+
+// Blocks of the width that there is lie side by side: at distances of the largest they would share the places of a cache.
+enum { AT(block_size) = ATTN_STRIP * ATTN_WIDTH };
+MT_FN W *AT(take)(W **room, i64 n) { return *room += n, *room - n; }
 
 // ---- bf16 by pairs: c[m, n] (+)= sum over x of a[m, x] · b[x, n], b's lines x and x + 1 side by side: b[x / 2][n][x % 2] ------
 // The CPU's tiles (AMX): c is 2 x 2 tiles of 16 x 16 f32, an operand is 16 rows of 32 numbers. Everything is padded with zeros
@@ -389,12 +439,14 @@ ATTN_SLOW void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *
     }
 }
 
-typedef struct {                             // of a block: rows, rows by pairs, turned
-  uint16_t rows[ATTN_KEYS * ATTN_WIDTH], turned[ATTN_WIDTH * ATTN_KEYS];
-  uint32_t pairs[ATTN_KEYS / 2 * ATTN_WIDTH];
-} AT(Halves);
+typedef struct { uint16_t *rows, *turned; uint32_t *pairs; } AT(Halves);         // of a block: rows, rows by pairs, turned
 
 MT_FN i64 AT(up)(i64 n) { return (n + 31) & ~(i64)31; }
+
+MT_FN AT(Halves) AT(halves_in)(W **room, i64 width) {
+  uint16_t *rows = (uint16_t *)AT(take)(room, ATTN_STRIP * width / 2), *turned = (uint16_t *)AT(take)(room, ATTN_STRIP * width / 2);
+  return (AT(Halves)){rows, turned, (uint32_t *)AT(take)(room, ATTN_STRIP * width / 2)};
+}
 
 // to[rows][width] = n rows of d; the rest 0
 ATTN_SLOW void AT(half_rows)(uint16_t *to, i64 width, i64 rows, const AT(Head) *h, int o, i64 along, i64 first, i64 n) {
@@ -427,22 +479,22 @@ ATTN_SLOW void AT(half_pairs)(uint32_t *to, const uint16_t *from, i64 step, i64 
 ATTN_SLOW void AT(halved)(uint16_t *rows, uint32_t *pairs, float *x, i64 see) {
   i64 to = AT(up)(see);
   for (i64 j = see; j < to; j++)
-    for (int i = 0; i < ATTN_PANEL; i++) x[j * ATTN_QUERIES + i] = 0;
+    for (int i = 0; i < ATTN_PANEL; i++) x[j * ATTN_STRIP + i] = 0;
   for (i64 j = 0; j < to; j++) {
-    const float *p = x + j * ATTN_QUERIES;
-    if (rows) *(AT(words) *)(rows + j * ATTN_QUERIES) = AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + 16));
+    const float *p = x + j * ATTN_STRIP;
+    if (rows) *(AT(words) *)(rows + j * ATTN_STRIP) = AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + 16));
   }
   for (i64 j = 0; j < to && pairs; j += 2)
     for (i64 i = 0; i < ATTN_PANEL; i += 16) {
-      const float *p = x + j * ATTN_QUERIES + i;
-      AT(halves) both = (AT(halves))AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + ATTN_QUERIES));
-      *(AT(words) *)(pairs + j / 2 * ATTN_QUERIES + i) = (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+      const float *p = x + j * ATTN_STRIP + i;
+      AT(halves) both = (AT(halves))AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + ATTN_STRIP));
+      *(AT(words) *)(pairs + j / 2 * ATTN_STRIP + i) = (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
 }
 // Rows of k or v as they lie when nothing is to be padded, else copied to room.
 MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, uint16_t *room, i64 *step) {
   const Attention *a = h->a;
-  if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0)
+  if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0 && a->along_t[o] == a->d)
     return *step = a->along_t[o], (const uint16_t *)(const void *)AT(row)(h, o, a->along_t[o], k0);
   AT(half_rows)(room, *step = AT(width)(a), AT(up)(m), h, o, a->along_t[o], k0, m);
   return room;
@@ -461,110 +513,155 @@ MT_FN W AT(size_of)(double scale) { return (W)scale; }
 #endif
 
 // ---- forward: a unit is a block of queries of a head -----------------------------------------------------------------------
-typedef struct {
-  W rows[ATTN_QUERIES * ATTN_WIDTH], q[ATTN_WIDTH * ATTN_QUERIES], o[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES];
-  W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
-  W top[ATTN_QUERIES], sum[ATTN_QUERIES];
+typedef struct {                             // of queries side by side
+  W *q, *o, top[ATTN_STRIP], sum[ATTN_STRIP]; // q: [d, queries], o as well
+  i64 q0, n, from, to;                       // n of them from q0, the keys that they see
 #if ATTN_PAIRED
-  AT(Halves) x;
-  uint32_t qturned[ATTN_WIDTH / 2 * ATTN_QUERIES], ppairs[ATTN_KEYS / 2 * ATTN_QUERIES];
+  uint32_t *qturned;                         // in place of q
 #endif
-  uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
+} AT(Strip);
+
+typedef struct {
+  AT(Strip) strip[ATTN_QUERIES / ATTN_STRIP];
+  W *rows, *k, *v, p[ATTN_KEYS * ATTN_STRIP] __attribute__((aligned(64))), room[(2 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)];
+#if ATTN_PAIRED
+  AT(Halves) x;                              // in place of k and v
+  uint32_t ppairs[ATTN_KEYS / 2 * ATTN_STRIP];
+#endif
+  uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Forward);
 
-// scores of a panel, times by, to probabilities relative to the new maxima; what was summed so far fades
-ATTN_SLOW void AT(softmax)(AT(Forward) *u, i64 d, int at, i64 see, int masked, W by) {
-  W top[ATTN_PANEL], sum[ATTN_PANEL], down[ATTN_PANEL], fade[ATTN_PANEL], least = 1;
-  for (int i = 0; i < ATTN_PANEL; i++) top[i] = u->top[at + i];
+// Scores of a panel, times by, to probabilities relative to a maximum; what was summed so far fades when that rises. It does
+// only where a score is more than 2^ATTN_RISE times as probable: what is left above 1 has the same error.
+ATTN_SLOW void AT(softmax)(AT(Forward) *u, AT(Strip) *z, i64 d, int at, i64 see, int masked, W by) {
+  W top[ATTN_PANEL], sum[ATTN_PANEL], down[ATTN_PANEL], fade[ATTN_PANEL], was[ATTN_PANEL], was_sum[ATTN_PANEL];
+  int rose = 0;
+  const W rise = ATTN_UNIT == 1 ? ATTN_RISE * (W)0.6931471805599453 : ATTN_RISE;
+  for (int i = 0; i < ATTN_PANEL; i++) top[i] = was[i] = z->top[at + i];
+  for (int i = 0; i < ATTN_PANEL; i++) was_sum[i] = z->sum[at + i];
   for (i64 j = 0; j < see; j++) {
-    W *p = u->p + j * ATTN_QUERIES + at;
-    const uint8_t *ok = u->ok + j * ATTN_QUERIES + at;
+    W *p = u->p + j * ATTN_STRIP + at;
+    const uint8_t *ok = u->ok + j * ATTN_PANEL;
     if (masked)
       for (int i = 0; i < ATTN_PANEL; i++) p[i] = ok[i] ? p[i] : -(W)MT_INF_F32;
     for (int i = 0; i < ATTN_PANEL; i++) top[i] = p[i] > top[i] ? p[i] : top[i];
   }
-  for (int i = 0; i < ATTN_PANEL; i++) {
-    fade[i] = AT(exp)((u->top[at + i] - top[i]) * by);
-    u->top[at + i] = top[i], sum[i] = u->sum[at + i] * fade[i], down[i] = -top[i] * by;
-  }
+  for (int i = 0; i < ATTN_PANEL; i++) top[i] = (top[i] - was[i]) * by > rise ? top[i] : was[i];
+  for (int i = 0; i < ATTN_PANEL; i++) fade[i] = AT(exp)((was[i] - top[i]) * by);
+  for (int i = 0; i < ATTN_PANEL; i++) sum[i] = was_sum[i] * fade[i], down[i] = -top[i] * by;
+  for (int i = 0; i < ATTN_PANEL; i++) rose |= top[i] != was[i];
+  for (int i = 0; i < ATTN_PANEL; i++) z->top[at + i] = top[i];
   for (i64 j = 0; j < see; j++) {
-    W *p = u->p + j * ATTN_QUERIES + at;
+    W *p = u->p + j * ATTN_STRIP + at;
     for (int i = 0; i < ATTN_PANEL; i++) p[i] = AT(exp)(ATTN_FMA(p[i], by, down[i]));
     for (int i = 0; i < ATTN_PANEL; i++) sum[i] += p[i];
   }
-  for (int i = 0; i < ATTN_PANEL; i++) u->sum[at + i] = sum[i], least = fade[i] < least ? fade[i] : least;
-  for (i64 e = 0; e < d && least < 1; e++)
-    for (int i = 0; i < ATTN_PANEL; i++) u->o[e * ATTN_QUERIES + at + i] *= fade[i];
+  for (int i = 0; i < ATTN_PANEL; i++) z->sum[at + i] = sum[i];
+  W *o = z->o + at;
+  for (i64 e = 0; e < d && rose; e++)
+    for (int i = 0; i < ATTN_PANEL; i++) o[e * ATTN_STRIP + i] *= fade[i];
 }
 
 // Rounded relative to the maximum so far, not to the sum: the same error.
 ATTN_SLOW void AT(halve)(W *p, i64 see) {
   for (i64 j = 0; j < see; j++)
-    for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_QUERIES + i] = (W)round_bf16((float)p[j * ATTN_QUERIES + i]);
+    for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_STRIP + i] = (W)round_bf16((float)p[j * ATTN_STRIP + i]);
+}
+
+ATTN_SLOW void AT(strip_in)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h) {
+  const Attention *a = h->a;
+  i64 d = a->d, width = AT(width)(a);
+#if ATTN_PAIRED
+  if (AT(paired)(a)) {
+    AT(half_rows)(u->x.rows, width, ATTN_STRIP, h, ATTN_q, a->along_s[ATTN_q], z->q0, z->n), AT(signed)(u->x.rows, ATTN_STRIP * width, a->scale);
+    AT(turned)(z->qturned, ATTN_STRIP, u->x.rows, width / 2, ATTN_STRIP, width / 2);
+  }
+#endif
+  if (!AT(paired)(a)) {
+    AT(rows_in)(u->rows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], z->q0), a->stored[ATTN_q], z->n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+    AT(turned)(z->q, ATTN_STRIP, u->rows, width, ATTN_STRIP, width);
+  }
+  for (int i = 0; i < ATTN_STRIP; i++) z->top[i] = (W)-1e30, z->sum[i] = 0;
+  AT(range)(a, z->q0, z->n, &z->from, &z->to);
+  for (i64 i = 0; i < d * ATTN_STRIP && z->from >= z->to; i++) z->o[i] = 0;
+}
+
+ATTN_SLOW void AT(strip_out)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, W by) {
+  const Attention *a = h->a;
+  i64 d = a->d, width = AT(width)(a), n = z->n;
+  W share[ATTN_STRIP];
+  for (int i = 0; i < ATTN_STRIP; i++) share[i] = z->sum[i] > 0 ? (a->draws ? (W)a->enlarge : 1) / z->sum[i] : 0;
+  W *o = z->o;
+  for (i64 e = 0; e < d; e++)
+    for (int i = 0; i < ATTN_STRIP; i++) o[e * ATTN_STRIP + i] *= share[i];
+  AT(turned)(u->rows, width, z->o, ATTN_STRIP, width, ATTN_STRIP);
+  AT(rows_out)(AT(row)(h, ATTN_out, a->along_s[ATTN_out], z->q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], u->rows, width);
+  for (int i = 0; i < ATTN_STRIP; i++) z->sum[i] = z->sum[i] > 0 ? z->top[i] * by + EXP_1(log, W)(z->sum[i]) : (W)MT_INF_F32;
+  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work, i * a->along_s[ATTN_lse], z->sum[i]);
 }
 
 ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), from, to;
+  i64 d = a->d, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
+  i64 part = (ATTN_KEYS + strips - 1) / strips;
   int paired = AT(paired)(a);
-  W by = paired ? AT(size_of)(a->scale) : 1;
+  W by = paired ? AT(size_of)(a->scale) : 1, *room = u->room;
+  u->rows = AT(take)(&room, ATTN_STRIP * width);
 #if ATTN_PAIRED
-  if (paired) {
-    AT(half_rows)(u->x.rows, width, ATTN_QUERIES, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(u->x.rows, ATTN_QUERIES * width, a->scale);
-    AT(turned)(u->qturned, ATTN_QUERIES, u->x.rows, width / 2, ATTN_QUERIES, width / 2);
-  }
+  if (paired) u->x = AT(halves_in)(&room, width);
 #endif
-  if (!paired) {
-    AT(rows_in)(u->rows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
-    AT(turned)(u->q, ATTN_QUERIES, u->rows, width, ATTN_QUERIES, width);
+  if (!paired) u->k = AT(take)(&room, ATTN_KEYS * width), u->v = AT(take)(&room, ATTN_KEYS * width);
+  for (i64 i = 0; i < strips; i++) {
+    AT(Strip) *z = &u->strip[i];
+    z->q = AT(take)(&room, ATTN_STRIP * width), z->o = AT(take)(&room, ATTN_STRIP * width);
+#if ATTN_PAIRED
+    z->qturned = (uint32_t *)(void *)z->q;
+#endif
+    z->q0 = q0 + i * ATTN_STRIP, z->n = n - i * ATTN_STRIP < ATTN_STRIP ? n - i * ATTN_STRIP : ATTN_STRIP;
+    AT(strip_in)(u, z, h);
   }
-  for (int i = 0; i < ATTN_QUERIES; i++) u->top[i] = (W)-1e30, u->sum[i] = 0;
   AT(range)(a, q0, n, &from, &to);
-  for (i64 i = 0; i < d * ATTN_QUERIES && from >= to; i++) u->o[i] = 0;
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 m = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
-    int masked = AT(hidden)(h, q0, n, k0, m, u->ok);
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
-    if (!paired) k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
 #if ATTN_PAIRED
     const uint16_t *hk = 0, *hv;
     if (paired) {
-      hv = AT(half_keys)(h, ATTN_v, k0, m, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(m), width);
-      hk = AT(half_keys)(h, ATTN_k, k0, m, u->x.rows, &sk);
+      hv = AT(half_keys)(h, ATTN_v, k0, some, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(some), width);
+      hk = AT(half_keys)(h, ATTN_k, k0, some, u->x.rows, &sk);
     }
 #endif
-    if (a->draws) AT(drawn)(h, q0, n, k0, m, u->keep);
-    for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-      i64 see = AT(seen)(a, q0, n, k0, m, at);
-      if (!paired) AT(product)(u->p + at, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
+    for (i64 i = 0; i < strips; i++) {
+      AT(Strip) *z = &u->strip[i];
+      i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see[2];
+      AT(keys_ahead)(h, k0 + ATTN_KEYS + i * part, k0 + ATTN_KEYS + (i + 1) * part);
+      if (k0 < z->from || m <= 0) continue;
+      for (int x = 0; x < 2; x++) see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
+      if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
+      if (!paired) AT(across)(see, u->p, k, sk, z->q, d);
 #if ATTN_PAIRED
-      else AT(pair_product)(u->p + at, ATTN_QUERIES, AT(up)(see), ATTN_PANEL, hk, sk, u->qturned + at, ATTN_QUERIES, width, 1);
+      for (int at = 0; at < z->n && paired; at += ATTN_PANEL)
+        AT(pair_product)(u->p + at, ATTN_STRIP, AT(up)(see[at / ATTN_PANEL]), ATTN_PANEL, hk, sk, z->qturned + at, ATTN_STRIP, width, 1);
 #endif
-    }
-    for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-      i64 see = AT(seen)(a, q0, n, k0, m, at);
-      W *p = u->p + at;
-      AT(softmax)(u, k0 > from ? d : 0, at, see, masked, by * ATTN_UNIT);
-      for (i64 j = 0; j < see && a->draws; j++)
-        for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_QUERIES + i] = u->keep[j * ATTN_QUERIES + at + i] ? p[j * ATTN_QUERIES + i] : 0;
-      if (!paired && a->half) AT(halve)(p, see);
-      if (!paired) AT(product)(u->o + at, ATTN_QUERIES, d, ATTN_PANEL, v, 1, sv, p, ATTN_QUERIES, see, k0 == from);
+      for (int at = 0; at < z->n; at += ATTN_PANEL) {
+        i64 all = see[at / ATTN_PANEL];
+        W *p = u->p + at;
+        AT(softmax)(u, z, k0 > z->from ? d : 0, at, all, AT(hidden)(h, z->q0, z->n, k0, m, at, u->ok), by * ATTN_UNIT);
+        for (i64 j = 0; j < all && a->draws; j++)
+          for (int x = 0; x < ATTN_PANEL; x++) p[j * ATTN_STRIP + x] = u->keep[j * ATTN_STRIP + at + x] ? p[j * ATTN_STRIP + x] : 0;
+        if (!paired && a->half) AT(halve)(p, all);
 #if ATTN_PAIRED
-      else {
-        AT(halved)(0, u->ppairs + at, p, see);
-        AT(pair_product)(u->o + at, ATTN_QUERIES, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + at, ATTN_QUERIES, AT(up)(see), k0 == from);
+        if (paired) {
+          AT(halved)(0, u->ppairs + at, p, all);
+          AT(pair_product)(z->o + at, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + at, ATTN_STRIP, AT(up)(all), k0 == z->from);
+        }
+#endif
       }
-#endif
+      if (!paired) AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from);
     }
   }
-  W share[ATTN_QUERIES];
-  for (int i = 0; i < ATTN_QUERIES; i++) share[i] = u->sum[i] > 0 ? (a->draws ? (W)a->enlarge : 1) / u->sum[i] : 0;
-  for (i64 e = 0; e < d; e++)
-    for (int i = 0; i < ATTN_QUERIES; i++) u->o[e * ATTN_QUERIES + i] *= share[i];
-  AT(turned)(u->rows, width, u->o, ATTN_QUERIES, width, ATTN_QUERIES);
-  AT(rows_out)(AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], u->rows, width);
-  for (int i = 0; i < ATTN_QUERIES; i++) u->sum[i] = u->sum[i] > 0 ? u->top[i] * by + EXP_1(log, W)(u->sum[i]) : (W)MT_INF_F32;
-  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse], u->sum[i]);
+  for (i64 i = 0; i < strips; i++) AT(strip_out)(u, &u->strip[i], h, by);
 }
 
 ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
@@ -585,31 +682,34 @@ ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *sca
 }
 
 // ---- backward: a unit is a chunk of the query blocks of all heads that share keys -------------------------------------------
-typedef struct {
-  W qrows[ATTN_QUERIES * ATTN_WIDTH], q[ATTN_WIDTH * ATTN_QUERIES], orows[ATTN_QUERIES * ATTN_WIDTH], o[ATTN_WIDTH * ATTN_QUERIES];
-  W dq[ATTN_WIDTH * ATTN_QUERIES], p[ATTN_KEYS * ATTN_QUERIES], ds[ATTN_KEYS * ATTN_QUERIES];
-  W k[ATTN_KEYS * ATTN_WIDTH], v[ATTN_KEYS * ATTN_WIDTH];
-  W lse[ATTN_QUERIES], delta[ATTN_QUERIES], sums[2 * ATTN_SUMS];
+typedef struct {                             // of queries side by side
+  W *qrows, *q, *orows, *o, *dq, lse[ATTN_STRIP], delta[ATTN_STRIP];   // q, o (do), dq: [d, queries]
+  i64 q0, n, from, to;                       // n of them from q0, the keys that they see
 #if ATTN_PAIRED
-  AT(Halves) x, qx, ox;
-  uint32_t dspairs[ATTN_KEYS / 2 * ATTN_QUERIES];
-  uint16_t vrows[ATTN_KEYS * ATTN_WIDTH], prows[ATTN_KEYS * ATTN_QUERIES], dsrows[ATTN_KEYS * ATTN_QUERIES];
+  AT(Halves) qx, ox;                         // in place of the rows, q and o
 #endif
-  uint8_t ok[ATTN_KEYS * ATTN_QUERIES], keep[ATTN_KEYS * ATTN_QUERIES];
+} AT(Back);
+
+typedef struct {
+  AT(Back) strip[ATTN_QUERIES / ATTN_STRIP];
+  W p[ATTN_KEYS * ATTN_STRIP] __attribute__((aligned(64))), ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS];
+  W room[(5 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)], *k, *v, *rows;
+#if ATTN_PAIRED
+  AT(Halves) x;                              // in place of k
+  uint32_t dspairs[ATTN_KEYS / 2 * ATTN_STRIP];
+  uint16_t *vrows, prows[ATTN_KEYS * ATTN_STRIP], dsrows[ATTN_KEYS * ATTN_STRIP];
+#endif
+  uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Backward);
 
 typedef struct { W *at; i64 step; } AT(Sum); // rows of d, padded to the width
 
 // scores of a panel, times by, and do·v to p and ds
-ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, int at, i64 see, i64 m, int masked, W by) {
-  const W *lse = u->lse + at, *delta = u->delta + at, enlarge = (W)a->enlarge;
-  for (i64 j = 0; j < m; j++) {
-    W *p = u->p + j * ATTN_QUERIES + at, *ds = u->ds + j * ATTN_QUERIES + at, x[ATTN_PANEL];
-    const uint8_t *ok = u->ok + j * ATTN_QUERIES + at, *keep = u->keep + j * ATTN_QUERIES + at;
-    if (j >= see) {
-      for (int i = 0; i < ATTN_PANEL; i++) p[i] = ds[i] = 0;
-      continue;
-    }
+ATTN_SLOW void AT(slopes)(AT(Backward) *u, const AT(Back) *z, int at, i64 see, int masked, const Attention *a, W by) {
+  const W *lse = z->lse + at, *delta = z->delta + at, enlarge = (W)a->enlarge;
+  for (i64 j = 0; j < see; j++) {
+    W *p = u->p + j * ATTN_STRIP + at, *ds = u->ds + j * ATTN_STRIP + at, x[ATTN_PANEL];
+    const uint8_t *ok = u->ok + j * ATTN_PANEL, *keep = u->keep + j * ATTN_STRIP + at;
     for (int i = 0; i < ATTN_PANEL; i++) x[i] = AT(exp)(ATTN_FMA(p[i], by, -lse[i]));
     if (masked)
       for (int i = 0; i < ATTN_PANEL; i++) x[i] = ok[i] ? x[i] : 0;
@@ -623,115 +723,160 @@ ATTN_SLOW void AT(slopes)(AT(Backward) *u, const Attention *a, int at, i64 see, 
 }
 
 // q and do of a block, Σ do·o
-ATTN_SLOW void AT(queries_in)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n) {
+ATTN_SLOW void AT(queries_in)(AT(Back) *z, const AT(Head) *h) {
   const Attention *a = h->a;
+  i64 q0 = z->q0, n = z->n;
   i64 d = a->d, width = AT(width)(a);
-  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
-  AT(rows_in)(u->orows, width, ATTN_QUERIES, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n, d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
-  AT(turned)(u->q, ATTN_QUERIES, u->qrows, width, ATTN_QUERIES, width), AT(turned)(u->o, ATTN_QUERIES, u->orows, width, ATTN_QUERIES, width);
+  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
+  AT(rows_in)(z->orows, width, ATTN_STRIP, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n, d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
+  AT(turned)(z->q, ATTN_STRIP, z->qrows, width, ATTN_STRIP, width), AT(turned)(z->o, ATTN_STRIP, z->orows, width, ATTN_STRIP, width);
+  W sum[ATTN_STRIP] = {0};
+  const W *q = z->q, *o = z->o;
   for (i64 e = 0; e < d; e++)
-    for (int i = 0; i < ATTN_QUERIES; i++) u->delta[i] += u->q[e * ATTN_QUERIES + i] * u->o[e * ATTN_QUERIES + i];
-  AT(rows_in)(u->qrows, width, ATTN_QUERIES, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
-  AT(turned)(u->q, ATTN_QUERIES, u->qrows, width, ATTN_QUERIES, width);
+    for (int i = 0; i < ATTN_STRIP; i++) sum[i] += q[e * ATTN_STRIP + i] * o[e * ATTN_STRIP + i];
+  for (int i = 0; i < ATTN_STRIP; i++) z->delta[i] = sum[i];
+  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+  AT(turned)(z->q, ATTN_STRIP, z->qrows, width, ATTN_STRIP, width);
 }
 
 // What a block of keys gives: dk, dv, dq of the slopes between.
-ATTN_SLOW void AT(gradients)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, int masked, AT(Sum) dk, AT(Sum) dv) {
+ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const W *k, i64 sk, const W *v, i64 sv, i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), sk, sv;
-  const W *k = AT(keys)(h, ATTN_k, k0, m, u->k, &sk), *v = AT(keys)(h, ATTN_v, k0, m, u->v, &sv);
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-    i64 see = AT(seen)(a, q0, n, k0, m, at);
-    W *p = u->p + at, *ds = u->ds + at;
-    AT(product)(p, ATTN_QUERIES, see, ATTN_PANEL, k, sk, 1, u->q + at, ATTN_QUERIES, d, 1);
-    AT(product)(ds, ATTN_QUERIES, see, ATTN_PANEL, v, sv, 1, u->o + at, ATTN_QUERIES, d, 1);
-    AT(slopes)(u, a, at, see, m, masked, ATTN_UNIT);
-    if (a->half) AT(halve)(p, see), AT(halve)(ds, see);
+  i64 d = a->d, width = AT(width)(a), n = z->n, see[2];
+  for (int i = 0; i < 2; i++) see[i] = AT(seen)(a, z->q0, n, k0, m, i * ATTN_PANEL);
+  AT(across)(see, u->p, k, sk, z->q, d);
+  AT(across)(see, u->ds, v, sv, z->o, d);
+  for (int at = 0; at < n; at += ATTN_PANEL) {
+    i64 all = see[at / ATTN_PANEL];
+    AT(slopes)(u, z, at, all, AT(hidden)(h, z->q0, n, k0, m, at, u->ok), a, ATTN_UNIT);
+    if (a->half) AT(halve)(u->p + at, all), AT(halve)(u->ds + at, all);
   }
-  i64 all = AT(seen)(a, q0, n, k0, m, 0);                              // keys that both panels see; the others only the second
-  i64 late = ATTN_PANEL, rest = AT(seen)(a, q0, n, k0, m, late) - all;
+  AT(along)(see, z->dq, d, k, sk, u->ds, 0);
+  i64 all = see[0], late = ATTN_PANEL, rest = see[1] - all;            // keys that both panels see; the others only the second
   W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
-  AT(product)(dvr, dv.step, all, width, u->p, ATTN_QUERIES, 1, u->orows, width, n, 0);
-  AT(product)(dkr, dk.step, all, width, u->ds, ATTN_QUERIES, 1, u->qrows, width, n, 0);
+  AT(product)(dvr, dv.step, all, width, u->p, ATTN_STRIP, 1, z->orows, width, n, 0);
+  AT(product)(dkr, dk.step, all, width, u->ds, ATTN_STRIP, 1, z->qrows, width, n, 0);
   if (rest > 0) {
-    AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->orows + late * width, width, n - late, 0);
-    AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_QUERIES + late, ATTN_QUERIES, 1, u->qrows + late * width, width, n - late, 0);
+    AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_STRIP + late, ATTN_STRIP, 1, z->orows + late * width, width, n - late, 0);
+    AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_STRIP + late, ATTN_STRIP, 1, z->qrows + late * width, width, n - late, 0);
   }
-  for (i64 at = 0; at < ATTN_QUERIES; at += ATTN_PANEL)
-    AT(product)(u->dq + at, ATTN_QUERIES, d, ATTN_PANEL, k, 1, sk, u->ds + at, ATTN_QUERIES, AT(seen)(a, q0, n, k0, m, at), 0);
 }
 
 #if ATTN_PAIRED
 // Both by pairs; dk lacks the scale's size.
-ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n) {
+ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
   const Attention *a = h->a;
-  i64 width = AT(width)(a), all = ATTN_QUERIES;
-  uint32_t *out = (uint32_t *)(void *)u->qx.turned, *dout = (uint32_t *)(void *)u->ox.turned;
+  i64 q0 = z->q0, n = z->n;
+  i64 width = AT(width)(a), all = ATTN_STRIP;
+  uint32_t *out = (uint32_t *)(void *)z->qx.turned, *dout = (uint32_t *)(void *)z->ox.turned;
   AT(half_rows)(u->x.rows, width, all, h, ATTN_out, a->along_s[ATTN_out], q0, n), AT(turned)(out, all, u->x.rows, width / 2, all, width / 2);
-  AT(half_rows)(u->ox.rows, width, all, h, ATTN_dout, a->along_s[ATTN_dout], q0, n), AT(turned)(dout, all, u->ox.rows, width / 2, all, width / 2);
+  AT(half_rows)(z->ox.rows, width, all, h, ATTN_dout, a->along_s[ATTN_dout], q0, n), AT(turned)(dout, all, z->ox.rows, width / 2, all, width / 2);
+  W sum[ATTN_STRIP] = {0};
   for (i64 e = 0; e < width / 2; e++)
     for (i64 i = 0; i < all; i++) {
       uint32_t x = out[e * all + i], y = dout[e * all + i];
-      u->delta[i] += f32_bits(x << 16) * f32_bits(y << 16);
-      u->delta[i] += f32_bits(x & 0xffff0000u) * f32_bits(y & 0xffff0000u);
+      sum[i] += f32_bits(x << 16) * f32_bits(y << 16);
+      sum[i] += f32_bits(x & 0xffff0000u) * f32_bits(y & 0xffff0000u);
     }
-  AT(half_rows)(u->qx.rows, width, all, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(u->qx.rows, all * width, a->scale);
-  AT(turned)(u->qx.turned, all, u->qx.rows, width / 2, all, width / 2);
-  AT(half_pairs)(u->qx.pairs, u->qx.rows, width, width, all), AT(half_pairs)(u->ox.pairs, u->ox.rows, width, width, all);
+  for (int i = 0; i < ATTN_STRIP; i++) z->delta[i] = sum[i];
+  AT(half_rows)(z->qx.rows, width, all, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(z->qx.rows, all * width, a->scale);
+  AT(turned)(z->qx.turned, all, z->qx.rows, width / 2, all, width / 2);
+  AT(half_pairs)(z->qx.pairs, z->qx.rows, width, width, all), AT(half_pairs)(z->ox.pairs, z->ox.rows, width, width, all);
 }
 
-ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, int masked, AT(Sum) dk, AT(Sum) dv) {
+ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
-  i64 width = AT(width)(a), all = AT(seen)(a, q0, n, k0, m, 0), late = ATTN_PANEL, rest = AT(seen)(a, q0, n, k0, m, late) - all;
-  const uint32_t *q = (const uint32_t *)(const void *)u->qx.turned, *dout = (const uint32_t *)(const void *)u->ox.turned;
+  i64 width = AT(width)(a), n = z->n, see[2], late = ATTN_PANEL;
+  const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned, *dout = (const uint32_t *)(const void *)z->ox.turned;
   W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
-  i64 sk, sv;
-  const uint16_t *k = AT(half_keys)(h, ATTN_k, k0, m, u->x.rows, &sk), *v = AT(half_keys)(h, ATTN_v, k0, m, u->vrows, &sv);
-  AT(half_turned)(&u->x, k, sk, AT(up)(m), width);
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-    i64 up = AT(up)(AT(seen)(a, q0, n, k0, m, at));
-    AT(pair_product)(u->p + at, ATTN_QUERIES, up, ATTN_PANEL, k, sk, q + at, ATTN_QUERIES, width, 1);
-    AT(pair_product)(u->ds + at, ATTN_QUERIES, up, ATTN_PANEL, v, sv, dout + at, ATTN_QUERIES, width, 1);
+  for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL) {
+    i64 all = see[at / ATTN_PANEL] = AT(seen)(a, z->q0, n, k0, m, at), up = AT(up)(all);
+    AT(pair_product)(u->p + at, ATTN_STRIP, up, ATTN_PANEL, k, sk, q + at, ATTN_STRIP, width, 1);
+    AT(pair_product)(u->ds + at, ATTN_STRIP, up, ATTN_PANEL, v, sv, dout + at, ATTN_STRIP, width, 1);
+    AT(slopes)(u, z, at, all, AT(hidden)(h, z->q0, n, k0, m, at, u->ok), a, AT(size_of)(a->scale) * ATTN_UNIT);
+    AT(halved)(u->prows + at, 0, u->p + at, all), AT(halved)(u->dsrows + at, u->dspairs + at, u->ds + at, all);
+    AT(pair_product)(z->dq + at, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_STRIP, up, 0);
   }
-  for (int at = 0; at < ATTN_QUERIES; at += ATTN_PANEL) {
-    i64 see = AT(seen)(a, q0, n, k0, m, at);
-    AT(slopes)(u, a, at, see, see, masked, AT(size_of)(a->scale) * ATTN_UNIT);
-    AT(halved)(u->prows + at, 0, u->p + at, see), AT(halved)(u->dsrows + at, u->dspairs + at, u->ds + at, see);
-    AT(pair_product)(u->dq + at, ATTN_QUERIES, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_QUERIES, AT(up)(see), 0);
-  }
-  AT(pair_product)(dvr, dv.step, AT(up)(all), width, u->prows, ATTN_QUERIES, u->ox.pairs, width, AT(up)(n), 0);
-  AT(pair_product)(dkr, dk.step, AT(up)(all), width, u->dsrows, ATTN_QUERIES, u->qx.pairs, width, AT(up)(n), 0);
+  i64 all = see[0], rest = see[1] - all, from = all * ATTN_STRIP + late;
+  AT(pair_product)(dvr, dv.step, AT(up)(all), width, u->prows, ATTN_STRIP, z->ox.pairs, width, AT(up)(n), 0);
+  AT(pair_product)(dkr, dk.step, AT(up)(all), width, u->dsrows, ATTN_STRIP, z->qx.pairs, width, AT(up)(n), 0);
   if (rest <= 0) return;
-  i64 from = all * ATTN_QUERIES + late;
-  AT(pair_product)(dvr + all * dv.step, dv.step, AT(up)(rest), width, u->prows + from, ATTN_QUERIES, u->ox.pairs + late / 2 * width, width, late, 0);
-  AT(pair_product)(dkr + all * dk.step, dk.step, AT(up)(rest), width, u->dsrows + from, ATTN_QUERIES, u->qx.pairs + late / 2 * width, width, late, 0);
+  AT(pair_product)(dvr + all * dv.step, dv.step, AT(up)(rest), width, u->prows + from, ATTN_STRIP, z->ox.pairs + late / 2 * width, width, late, 0);
+  AT(pair_product)(dkr + all * dk.step, dk.step, AT(up)(rest), width, u->dsrows + from, ATTN_STRIP, z->qx.pairs + late / 2 * width, width, late, 0);
 }
 #endif
+
+ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
+  const Attention *a = h->a;
+  W *dq = z->dq;
+  for (int i = 0; i < ATTN_STRIP; i++) z->lse[i] = (W)MT_INF_F32;
+  for (i64 i = 0; i < z->n; i++) z->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work, i * a->along_s[ATTN_lse]) * ATTN_UNIT;
+  for (i64 i = 0, all = AT(width)(a) * ATTN_STRIP; i < all; i++) dq[i] = 0;
+#if ATTN_PAIRED
+  if (AT(paired)(a)) AT(half_queries_in)(u, z, h);
+#endif
+  if (!AT(paired)(a)) AT(queries_in)(z, h);
+  AT(range)(a, z->q0, z->n, &z->from, &z->to);
+}
 
 ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), from, to;
+  i64 width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
+  i64 part = (ATTN_KEYS + strips - 1) / strips, next = q0 + n, some_next = ATTN_QUERIES / 16;
   int paired = AT(paired)(a);
-  for (int i = 0; i < ATTN_QUERIES; i++) u->delta[i] = 0, u->lse[i] = (W)MT_INF_F32;
-  for (i64 i = 0; i < n; i++) u->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], q0), ATTN_work, i * a->along_s[ATTN_lse]) * ATTN_UNIT;
-  for (i64 i = 0; i < width * ATTN_QUERIES; i++) u->dq[i] = 0;
+  W *room = u->room;
+  u->rows = AT(take)(&room, ATTN_STRIP * width);
 #if ATTN_PAIRED
-  if (paired) AT(half_queries_in)(u, h, q0, n);
+  if (paired) u->x = AT(halves_in)(&room, width), u->vrows = (uint16_t *)AT(take)(&room, ATTN_KEYS * width / 2);
 #endif
-  if (!paired) AT(queries_in)(u, h, q0, n);
+  if (!paired) u->k = AT(take)(&room, ATTN_KEYS * width), u->v = AT(take)(&room, ATTN_KEYS * width);
+  for (i64 i = 0; i < strips; i++) {
+    AT(Back) *z = &u->strip[i];
+    z->dq = AT(take)(&room, ATTN_STRIP * width);
+#if ATTN_PAIRED
+    if (paired) z->qx = AT(halves_in)(&room, width), z->ox = AT(halves_in)(&room, width);
+#endif
+    if (!paired) {
+      z->q = AT(take)(&room, ATTN_STRIP * width), z->qrows = AT(take)(&room, ATTN_STRIP * width);
+      z->o = AT(take)(&room, ATTN_STRIP * width), z->orows = AT(take)(&room, ATTN_STRIP * width);
+    }
+    z->q0 = q0 + i * ATTN_STRIP, z->n = n - i * ATTN_STRIP < ATTN_STRIP ? n - i * ATTN_STRIP : ATTN_STRIP;
+    AT(back_in)(u, z, h);
+  }
   AT(range)(a, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 m = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS;
-    int masked = AT(hidden)(h, q0, n, k0, m, u->ok);
-    if (a->draws) AT(drawn)(h, q0, n, k0, m, u->keep);
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
+    const W *k = 0, *v = 0;
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
 #if ATTN_PAIRED
-    if (paired) AT(half_gradients)(u, h, q0, n, k0, m, masked, dk, dv);
+    const uint16_t *hk = 0, *hv = 0;
+    if (paired) {
+      hk = AT(half_keys)(h, ATTN_k, k0, some, u->x.rows, &sk), hv = AT(half_keys)(h, ATTN_v, k0, some, u->vrows, &sv);
+      AT(half_turned)(&u->x, hk, sk, AT(up)(some), width);
+    }
 #endif
-    if (!paired) AT(gradients)(u, h, q0, n, k0, m, masked, dk, dv);
+    for (i64 i = 0; i < strips; i++) {
+      AT(Back) *z = &u->strip[i];
+      i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS;
+      static const int asked[] = {ATTN_q, ATTN_out, ATTN_dout};
+      for (int x = 0; x < 3 && next < q0 + 2 * ATTN_QUERIES; x++) AT(ahead)(h, asked[x], a->along_s[asked[x]], next, next + some_next, a->s);
+      next += some_next;
+      AT(keys_ahead)(h, k0 + ATTN_KEYS + i * part, k0 + ATTN_KEYS + (i + 1) * part);
+      if (k0 < z->from || m <= 0) continue;
+      if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
+#if ATTN_PAIRED
+      if (paired) AT(half_gradients)(u, z, h, hk, sk, hv, sv, k0, m, dk, dv);
+#endif
+      if (!paired) AT(gradients)(u, z, h, k, sk, v, sv, k0, m, dk, dv);
+    }
   }
-  for (i64 i = 0; i < d * ATTN_QUERIES; i++) u->dq[i] *= (W)a->scale;
-  AT(turned)(u->qrows, width, u->dq, ATTN_QUERIES, width, ATTN_QUERIES);
-  AT(rows_out)(AT(row)(h, ATTN_dq, a->along_s[ATTN_dq], q0), a->stored[ATTN_dq], n, d, a->along_s[ATTN_dq], a->along_d[ATTN_dq], u->qrows, width);
+  for (i64 i = 0; i < strips; i++) {
+    AT(Back) *z = &u->strip[i];
+    W *dq = z->dq, scale = (W)a->scale;
+    for (i64 e = 0, all = a->d * ATTN_STRIP; e < all; e++) dq[e] *= scale;
+    AT(turned)(u->rows, width, z->dq, ATTN_STRIP, width, ATTN_STRIP);
+    AT(rows_out)(AT(row)(h, ATTN_dq, a->along_s[ATTN_dq], z->q0), a->stored[ATTN_dq], z->n, a->d, a->along_s[ATTN_dq], a->along_d[ATTN_dq], u->rows, width);
+  }
 }
 
 // Rows of a unit's sums: to whole panels, which products fill.
@@ -754,8 +899,11 @@ ATTN_SLOW void AT(finish)(const AT(Head) *h, void *const *buf, W *near, i64 keys
   i64 width = AT(width)(a);
   for (int o = ATTN_dk; o <= ATTN_dv; o++) {
     W by = AT(paired)(a) && o == ATTN_dk ? AT(size_of)(a->scale) : 1;
-    for (i64 j = 0; j < a->t; j++) {
-      AT(Sum) from = AT(sum)(h, buf, near, keys * a->chunks, o);
+    AT(Sum) from = AT(sum)(h, buf, near, keys * a->chunks, o);
+    for (i64 e = 0, all = a->chunks == 1 && by != 1 ? a->t * width : 0; e < all; e++) from.at[e] *= by;
+    if (a->chunks == 1) AT(rows_out)(h->at[o], a->stored[o], a->t, a->d, a->along_t[o], a->along_d[o], from.at, width);
+    for (i64 j = 0; j < a->t && a->chunks > 1; j++) {
+      from = AT(sum)(h, buf, near, keys * a->chunks, o);
       for (i64 e = 0; e < width; e++) sum[e] = from.at[j * width + e];
       for (i64 c = 1; c < a->chunks; c++) {
         from = AT(sum)(h, buf, near, keys * a->chunks + c, o);
