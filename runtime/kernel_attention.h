@@ -521,14 +521,15 @@ typedef struct {                             // of queries side by side
 #endif
 } AT(Strip);
 
-typedef struct {
-  AT(Strip) strip[ATTN_QUERIES / ATTN_STRIP];
-  W *rows, *k, *v, p[ATTN_KEYS * ATTN_STRIP] __attribute__((aligned(64))), room[(2 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)];
+typedef struct {                             // what vectors and tiles are read from first: at multiples of their size
+  W p[ATTN_KEYS * ATTN_STRIP], room[(2 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)];
 #if ATTN_PAIRED
-  AT(Halves) x;                              // in place of k and v
   uint32_t ppairs[ATTN_KEYS / 2 * ATTN_STRIP];
+  AT(Halves) x;                              // in place of k and v
 #endif
+  W *rows, *k, *v;
   uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
+  AT(Strip) strip[ATTN_QUERIES / ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Forward);
 
 // Scores of a panel, times by, to probabilities relative to a maximum; what was summed so far fades when that rises. It does
@@ -690,16 +691,17 @@ typedef struct {                             // of queries side by side
 #endif
 } AT(Back);
 
-typedef struct {
-  AT(Back) strip[ATTN_QUERIES / ATTN_STRIP];
-  W p[ATTN_KEYS * ATTN_STRIP] __attribute__((aligned(64))), ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS];
-  W room[(5 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)], *k, *v, *rows;
+typedef struct {                             // what vectors and tiles are read from first: at multiples of their size
+  W p[ATTN_KEYS * ATTN_STRIP], ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS], room[(5 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)];
 #if ATTN_PAIRED
-  AT(Halves) x;                              // in place of k
+  uint16_t prows[ATTN_KEYS * ATTN_STRIP], dsrows[ATTN_KEYS * ATTN_STRIP];
   uint32_t dspairs[ATTN_KEYS / 2 * ATTN_STRIP];
-  uint16_t *vrows, prows[ATTN_KEYS * ATTN_STRIP], dsrows[ATTN_KEYS * ATTN_STRIP];
+  AT(Halves) x;                              // in place of k
+  uint16_t *vrows;                           // of v
 #endif
+  W *k, *v, *rows;
   uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
+  AT(Back) strip[ATTN_QUERIES / ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Backward);
 
 typedef struct { W *at; i64 step; } AT(Sum); // rows of d, padded to the width
