@@ -475,22 +475,116 @@ ATTN_SLOW void AT(half_pairs)(uint32_t *to, const uint16_t *from, i64 step, i64 
     for (i64 e = 0; e < width; e++) to[r / 2 * width + e] = from[r * step + e] | (uint32_t)from[(r + 1) * step + e] << 16;
 }
 
-// Of a panel: x[key][query] of the keys that are seen, rounded, by rows and by pairs of keys; 0 for more keys up to a multiple of 32.
-ATTN_SLOW void AT(halved)(uint16_t *rows, uint32_t *pairs, float *x, i64 see) {
-  i64 to = AT(up)(see);
-  for (i64 j = see; j < to; j++)
-    for (int i = 0; i < ATTN_PANEL; i++) x[j * ATTN_STRIP + i] = 0;
-  for (i64 j = 0; j < to; j++) {
-    const float *p = x + j * ATTN_STRIP;
-    if (rows) *(AT(words) *)(rows + j * ATTN_STRIP) = AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + 16));
-  }
-  for (i64 j = 0; j < to && pairs; j += 2)
-    for (i64 i = 0; i < ATTN_PANEL; i += 16) {
-      const float *p = x + j * ATTN_STRIP + i;
-      AT(halves) both = (AT(halves))AT(rounded)(*(const AT(floats) *)p, *(const AT(floats) *)(p + ATTN_STRIP));
-      *(AT(words) *)(pairs + j / 2 * ATTN_STRIP + i) = (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    }
+// ---- what lies between the products, on vectors of 16 queries: a panel is two --------------------------------------------
+// Of such a panel, scores and do·v are [key][ATTN_PANEL], what is multiplied next is rounded at once: rows, and pairs of keys.
+typedef uint8_t AT(flags) __attribute__((vector_size(32), aligned(1), may_alias));
+
+MT_FN uint32_t AT(bits)(const uint8_t *x) {  // of 32 flags
+  uint32_t r;
+  __asm__("vptestmb %1, %1, %%k1\n\tkmovd %%k1, %0" : "=r"(r) : "v"(*(const AT(flags) *)x) : "k1");
+  return r;
 }
+MT_FN AT(floats) AT(where)(uint32_t bits, AT(floats) x, AT(floats) other) {
+  __asm__("kmovw %2, %%k1\n\tvmovaps %1, %0%{%%k1%}" : "+v"(other) : "v"(x), "r"(bits) : "k1");
+  return other;
+}
+MT_FN AT(floats) AT(larger)(AT(floats) a, AT(floats) b) {              // b where one is a NaN
+  AT(floats) r;
+  __asm__("vmaxps %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));
+  return r;
+}
+MT_FN AT(words) AT(paired_up)(AT(floats) even, AT(floats) odd) {
+  AT(halves) both = (AT(halves))AT(rounded)(even, odd);
+  return (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+#if !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#define ATTN_CONTRACT
+#else
+#define ATTN_CONTRACT _Pragma("clang fp contract(fast)")
+#endif
+MT_FN AT(floats) AT(powers)(AT(floats) x) {  // AT(exp) of each
+  ATTN_CONTRACT
+  AT(floats) none = {0}, c = AT(larger)(none - 127.0f, x), t = c + 0x1.8p23f, r = c - (t - 0x1.8p23f), p = r * 1.535336188319500e-4f + 1.339887440266574e-3f;
+  p = p * r + 9.618437357674640e-3f;
+  p = p * r + 5.550332471162809e-2f;
+  p = p * r + 2.402264791363012e-1f;
+  p = p * r + 6.931472028550421e-1f;
+  p = p * r + 1.0f;
+  return p * (AT(floats))(((AT(words))t << 23) + 0x3f800000u);
+}
+
+typedef struct { AT(floats) top[2], sum[2]; } AT(Tops);
+
+// Scores, times by, of keys 0 … see-1 to pairs of probabilities relative to the maximum, 0 for more keys up to a multiple of 32;
+// see softmax. ok, keep: 0 or flags, keep's rows are of a strip. What was summed so far fades by fade; whether it does.
+ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *x, i64 see, const uint8_t *ok, const uint8_t *keep, float by) {
+  ATTN_CONTRACT
+  AT(floats) none = {0}, hidden = none - MT_INF_F32, top[2] = {z->top[0], z->top[1]}, down[2], sum[2];
+  int rose = 0;
+  for (i64 j = 0; j < see; j++) {
+    AT(floats) *p = (AT(floats) *)(x + j * ATTN_PANEL), a = p[0], b = p[1];
+    if (ok) {
+      uint32_t some = AT(bits)(ok + j * ATTN_PANEL);
+      p[0] = a = AT(where)(some, a, hidden), p[1] = b = AT(where)(some >> 16, b, hidden);
+    }
+    top[0] = AT(larger)(a, top[0]), top[1] = AT(larger)(b, top[1]);
+  }
+  for (i64 j = see; j % 32; j++) ((AT(floats) *)(x + j * ATTN_PANEL))[0] = ((AT(floats) *)(x + j * ATTN_PANEL))[1] = hidden;
+  for (int v = 0; v < 2; v++) {
+    float t[16], was[16];
+    *(AT(floats) *)t = top[v], *(AT(floats) *)was = z->top[v];
+    for (int i = 0; i < 16; i++) t[i] = (t[i] - was[i]) * by > ATTN_RISE ? t[i] : was[i];
+    for (int i = 0; i < 16; i++) rose |= t[i] != was[i];
+    top[v] = *(AT(floats) *)t, fade[v] = AT(powers)((z->top[v] - top[v]) * by), z->top[v] = top[v];
+    sum[v] = z->sum[v] * fade[v], down[v] = top[v] * by;
+  }
+  for (i64 j = 0; j < see; j += 2) {
+    const AT(floats) *p = (const AT(floats) *)(x + j * ATTN_PANEL);
+    AT(floats) a[2] = {AT(powers)(p[0] * by - down[0]), AT(powers)(p[1] * by - down[1])}, b[2] = {AT(powers)(p[2] * by - down[0]), AT(powers)(p[3] * by - down[1])};
+    sum[0] += a[0], sum[1] += a[1], sum[0] += b[0], sum[1] += b[1];
+    if (keep) {
+      uint32_t i = AT(bits)(keep + j * ATTN_STRIP), k = AT(bits)(keep + (j + 1) * ATTN_STRIP);
+      a[0] = AT(where)(i, a[0], none), a[1] = AT(where)(i >> 16, a[1], none), b[0] = AT(where)(k, b[0], none), b[1] = AT(where)(k >> 16, b[1], none);
+    }
+    AT(words) *to = (AT(words) *)(pairs + j / 2 * ATTN_STRIP);
+    to[0] = AT(paired_up)(a[0], b[0]), to[1] = AT(paired_up)(a[1], b[1]);
+  }
+  for (i64 j = (see + 1) & ~(i64)1; j % 32; j += 2) ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[0] = ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[1] = (AT(words)){0};
+  for (int v = 0; v < 2; v++) z->sum[v] = sum[v];
+  return rose;
+}
+
+// Scores, times by, and do·v of keys 0 … 31 to p by rows and ds by rows and by pairs; 0 from key see on. rows: of ATTN_STRIP
+ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint32_t *dspairs, const float *x, const float *dp, i64 see, const float *lse, const float *delta,
+                               const uint8_t *ok, const uint8_t *keep, float by, float enlarge) {
+  ATTN_CONTRACT
+  AT(floats) none = {0}, down[2] = {((const AT(floats) *)lse)[0], ((const AT(floats) *)lse)[1]}, less[2] = {((const AT(floats) *)delta)[0], ((const AT(floats) *)delta)[1]};
+  for (i64 j = 0; j < 32; j += 2) {
+    AT(floats) p[2][2], ds[2][2];
+    for (int r = 0; r < 2; r++) {
+      const AT(floats) *from = (const AT(floats) *)(x + (j + r) * ATTN_PANEL), *slope = (const AT(floats) *)(dp + (j + r) * ATTN_PANEL);
+      uint32_t some = j + r >= see ? 0 : ok ? AT(bits)(ok + (j + r) * ATTN_PANEL) : ~0u, stay = keep ? AT(bits)(keep + (j + r) * ATTN_STRIP) : ~0u;
+      for (int v = 0; v < 2; v++) {
+        AT(floats) y = AT(powers)(from[v] * by - down[v]), s = slope[v];
+        p[r][v] = y;
+        if (keep) s = AT(where)(stay >> v * 16, s * enlarge, none), p[r][v] = AT(where)(stay >> v * 16, y * enlarge, none);
+        ds[r][v] = y * (s - less[v]);
+        if (some != ~0u) p[r][v] = AT(where)(some >> v * 16, p[r][v], none), ds[r][v] = AT(where)(some >> v * 16, ds[r][v], none);
+      }
+      *(AT(words) *)(prows + (j + r) * step) = AT(rounded)(p[r][0], p[r][1]), *(AT(words) *)(dsrows + (j + r) * step) = AT(rounded)(ds[r][0], ds[r][1]);
+    }
+    AT(words) *to = (AT(words) *)(dspairs + j / 2 * ATTN_STRIP);
+    to[0] = AT(paired_up)(ds[0][0], ds[1][0]), to[1] = AT(paired_up)(ds[0][1], ds[1][1]);
+  }
+}
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#undef ATTN_CONTRACT
+
 // Rows of k or v as they lie when nothing is to be padded, else copied to room.
 MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, uint16_t *room, i64 *step) {
   const Attention *a = h->a;
@@ -601,6 +695,31 @@ ATTN_SLOW void AT(strip_out)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, W 
   for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work, i * a->along_s[ATTN_lse], z->sum[i]);
 }
 
+#if ATTN_PAIRED
+ATTN_SLOW void AT(half_block)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, const uint16_t *k, i64 sk, i64 k0, i64 m, W by) {
+  const Attention *a = h->a;
+  i64 width = AT(width)(a), see[2];
+  for (int x = 0; x < 2; x++) {
+    see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
+    AT(pair_product)(u->p + x * ATTN_KEYS * ATTN_PANEL, ATTN_PANEL, AT(up)(see[x]), ATTN_PANEL, k, sk, z->qturned + x * ATTN_PANEL, ATTN_STRIP, width, 1);
+  }
+  for (int x = 0; x < 2; x++) {
+    if (see[x] <= 0) continue;
+    int at = x * ATTN_PANEL, masked = AT(hidden)(h, z->q0, z->n, k0, m, at, u->ok);
+    AT(Tops) tops;
+    AT(floats) fade[2];
+    for (int v = 0; v < 2; v++) tops.top[v] = *(AT(floats) *)(z->top + at + 16 * v), tops.sum[v] = *(AT(floats) *)(z->sum + at + 16 * v);
+    int rose = AT(half_softmax)(u->ppairs + at, &tops, fade, u->p + x * ATTN_KEYS * ATTN_PANEL, see[x], masked ? u->ok : 0, a->draws ? u->keep + at : 0, by);
+    for (int v = 0; v < 2; v++) *(AT(floats) *)(z->top + at + 16 * v) = tops.top[v], *(AT(floats) *)(z->sum + at + 16 * v) = tops.sum[v];
+    W *o = z->o + at;
+    for (i64 e = 0; e < width && rose && k0 > z->from; e++)
+      for (int v = 0; v < 2; v++) *(AT(floats) *)(o + e * ATTN_STRIP + 16 * v) *= fade[v];
+  }
+  for (int x = 0; x < 2; x++)
+    if (see[x] > 0) AT(pair_product)(z->o + x * ATTN_PANEL, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + x * ATTN_PANEL, ATTN_STRIP, AT(up)(see[x]), k0 == z->from);
+}
+#endif
+
 ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   const Attention *a = h->a;
   i64 d = a->d, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
@@ -640,26 +759,22 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
       if (k0 < z->from || m <= 0) continue;
       for (int x = 0; x < 2; x++) see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
-      if (!paired) AT(across)(see, u->p, k, sk, z->q, d);
 #if ATTN_PAIRED
-      for (int at = 0; at < z->n && paired; at += ATTN_PANEL)
-        AT(pair_product)(u->p + at, ATTN_STRIP, AT(up)(see[at / ATTN_PANEL]), ATTN_PANEL, hk, sk, z->qturned + at, ATTN_STRIP, width, 1);
+      if (paired) {
+        AT(half_block)(u, z, h, hk, sk, k0, m, by * ATTN_UNIT);
+        continue;
+      }
 #endif
+      AT(across)(see, u->p, k, sk, z->q, d);
       for (int at = 0; at < z->n; at += ATTN_PANEL) {
         i64 all = see[at / ATTN_PANEL];
         W *p = u->p + at;
         AT(softmax)(u, z, k0 > z->from ? d : 0, at, all, AT(hidden)(h, z->q0, z->n, k0, m, at, u->ok), by * ATTN_UNIT);
         for (i64 j = 0; j < all && a->draws; j++)
           for (int x = 0; x < ATTN_PANEL; x++) p[j * ATTN_STRIP + x] = u->keep[j * ATTN_STRIP + at + x] ? p[j * ATTN_STRIP + x] : 0;
-        if (!paired && a->half) AT(halve)(p, all);
-#if ATTN_PAIRED
-        if (paired) {
-          AT(halved)(0, u->ppairs + at, p, all);
-          AT(pair_product)(z->o + at, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + at, ATTN_STRIP, AT(up)(all), k0 == z->from);
-        }
-#endif
+        if (a->half) AT(halve)(p, all);
       }
-      if (!paired) AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from);
+      AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from);
     }
   }
   for (i64 i = 0; i < strips; i++) AT(strip_out)(u, &u->strip[i], h, by);
@@ -692,12 +807,13 @@ typedef struct {                             // of queries side by side
 } AT(Back);
 
 typedef struct {                             // what vectors and tiles are read from first: at multiples of their size
-  W p[ATTN_KEYS * ATTN_STRIP], ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS], room[(5 * ATTN_QUERIES / ATTN_STRIP + 3) * AT(block_size)];
+  W p[ATTN_KEYS * ATTN_STRIP], ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS], room[(5 * ATTN_QUERIES / ATTN_STRIP + 4) * AT(block_size)];
 #if ATTN_PAIRED
-  uint16_t prows[ATTN_KEYS * ATTN_STRIP], dsrows[ATTN_KEYS * ATTN_STRIP];
+  uint16_t prows[ATTN_KEYS * ATTN_QUERIES], dsrows[ATTN_KEYS * ATTN_QUERIES];
   uint32_t dspairs[ATTN_KEYS / 2 * ATTN_STRIP];
   AT(Halves) x;                              // in place of k
   uint16_t *vrows;                           // of v
+  uint32_t *qpairs, *opairs;                 // of q and do of all strips
 #endif
   W *k, *v, *rows;
   uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
@@ -786,25 +902,30 @@ ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) 
   AT(half_pairs)(z->qx.pairs, z->qx.rows, width, width, all), AT(half_pairs)(z->ox.pairs, z->ox.rows, width, width, all);
 }
 
-ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
+// p, ds and dq of a strip; what a panel does not see of p and ds is 0
+ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 m, uint16_t *prows, uint16_t *dsrows) {
   const Attention *a = h->a;
-  i64 width = AT(width)(a), n = z->n, see[2], late = ATTN_PANEL;
+  i64 width = AT(width)(a), n = z->n, see[2];
   const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned, *dout = (const uint32_t *)(const void *)z->ox.turned;
-  W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
+  W *x = u->p, *dp = u->ds;
   for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL) {
-    i64 all = see[at / ATTN_PANEL] = AT(seen)(a, z->q0, n, k0, m, at), up = AT(up)(all);
-    AT(pair_product)(u->p + at, ATTN_STRIP, up, ATTN_PANEL, k, sk, q + at, ATTN_STRIP, width, 1);
-    AT(pair_product)(u->ds + at, ATTN_STRIP, up, ATTN_PANEL, v, sv, dout + at, ATTN_STRIP, width, 1);
-    AT(slopes)(u, z, at, all, AT(hidden)(h, z->q0, n, k0, m, at, u->ok), a, AT(size_of)(a->scale) * ATTN_UNIT);
-    AT(halved)(u->prows + at, 0, u->p + at, all), AT(halved)(u->dsrows + at, u->dspairs + at, u->ds + at, all);
-    AT(pair_product)(z->dq + at, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_STRIP, up, 0);
+    i64 all = see[at / ATTN_PANEL] = AT(seen)(a, z->q0, n, k0, m, at);
+    int masked = all > 0 ? AT(hidden)(h, z->q0, n, k0, m, at, u->ok) : 0;
+    for (i64 j = 0; j < AT(up)(m); j += 32) {
+      if (all > j) {
+        AT(pair_product)(x, ATTN_PANEL, 32, ATTN_PANEL, k + j * sk, sk, q + at, ATTN_STRIP, width, 1);
+        AT(pair_product)(dp, ATTN_PANEL, 32, ATTN_PANEL, v + j * sv, sv, dout + at, ATTN_STRIP, width, 1);
+        AT(half_slopes)(prows + j * ATTN_QUERIES + at, ATTN_QUERIES, dsrows + j * ATTN_QUERIES + at, u->dspairs + j / 2 * ATTN_STRIP + at, x, dp, all - j, z->lse + at, z->delta + at,
+                        masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0, AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge);
+        x = x == u->p ? x + 32 * ATTN_PANEL : u->p, dp = dp == u->ds ? dp + 32 * ATTN_PANEL : u->ds;   // the next do not wait
+      } else {
+        for (int r = 0; r < 32; r++)
+          for (int i = 0; i < ATTN_PANEL; i++) prows[(j + r) * ATTN_QUERIES + at + i] = dsrows[(j + r) * ATTN_QUERIES + at + i] = 0;
+      }
+    }
   }
-  i64 all = see[0], rest = see[1] - all, from = all * ATTN_STRIP + late;
-  AT(pair_product)(dvr, dv.step, AT(up)(all), width, u->prows, ATTN_STRIP, z->ox.pairs, width, AT(up)(n), 0);
-  AT(pair_product)(dkr, dk.step, AT(up)(all), width, u->dsrows, ATTN_STRIP, z->qx.pairs, width, AT(up)(n), 0);
-  if (rest <= 0) return;
-  AT(pair_product)(dvr + all * dv.step, dv.step, AT(up)(rest), width, u->prows + from, ATTN_STRIP, z->ox.pairs + late / 2 * width, width, late, 0);
-  AT(pair_product)(dkr + all * dk.step, dk.step, AT(up)(rest), width, u->dsrows + from, ATTN_STRIP, z->qx.pairs + late / 2 * width, width, late, 0);
+  for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL)
+    AT(pair_product)(z->dq + at, ATTN_STRIP, see[at / ATTN_PANEL] > 0 ? width : 0, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_STRIP, AT(up)(see[at / ATTN_PANEL]), 0);
 }
 #endif
 
@@ -830,13 +951,17 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
   u->rows = AT(take)(&room, ATTN_STRIP * width);
 #if ATTN_PAIRED
   if (paired) u->x = AT(halves_in)(&room, width), u->vrows = (uint16_t *)AT(take)(&room, ATTN_KEYS * width / 2);
+  if (paired) u->qpairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2), u->opairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2);
 #endif
   if (!paired) u->k = AT(take)(&room, ATTN_KEYS * width), u->v = AT(take)(&room, ATTN_KEYS * width);
   for (i64 i = 0; i < strips; i++) {
     AT(Back) *z = &u->strip[i];
     z->dq = AT(take)(&room, ATTN_STRIP * width);
 #if ATTN_PAIRED
-    if (paired) z->qx = AT(halves_in)(&room, width), z->ox = AT(halves_in)(&room, width);
+    if (paired) {
+      z->qx = AT(halves_in)(&room, width), z->ox = AT(halves_in)(&room, width);
+      z->qx.pairs = u->qpairs + i * ATTN_STRIP / 2 * width, z->ox.pairs = u->opairs + i * ATTN_STRIP / 2 * width;
+    }
 #endif
     if (!paired) {
       z->q = AT(take)(&room, ATTN_STRIP * width), z->qrows = AT(take)(&room, ATTN_STRIP * width);
@@ -847,7 +972,7 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
   }
   AT(range)(a, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1; // strips that see some of the keys
     const W *k = 0, *v = 0;
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
 #if ATTN_PAIRED
@@ -867,10 +992,19 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
       if (k0 < z->from || m <= 0) continue;
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
 #if ATTN_PAIRED
-      if (paired) AT(half_gradients)(u, z, h, hk, sk, hv, sv, k0, m, dk, dv);
+      if (paired) {
+        AT(half_gradients)(u, z, h, hk, sk, hv, sv, k0, m, u->prows + i * ATTN_STRIP, u->dsrows + i * ATTN_STRIP);
+        first = first < 0 ? i : first, last = i;
+      }
 #endif
       if (!paired) AT(gradients)(u, z, h, k, sk, v, sv, k0, m, dk, dv);
     }
+#if ATTN_PAIRED
+    if (!paired || first < 0) continue;
+    i64 from_q = first * ATTN_STRIP, all = (last + 1) * ATTN_STRIP < n ? (last + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
+    AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES, u->opairs + from_q / 2 * width, width, all, 0);
+    AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES, u->qpairs + from_q / 2 * width, width, all, 0);
+#endif
   }
   for (i64 i = 0; i < strips; i++) {
     AT(Back) *z = &u->strip[i];
