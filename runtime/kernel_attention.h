@@ -366,16 +366,6 @@ MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, W *room, i64 *s
   return *step = a->d, room;
 }
 
-// Asks the memory for rows of an operand, those that lie apart: no CPU guesses them.
-MT_FN void AT(ahead)(const AT(Head) *h, int o, i64 along, i64 from, i64 to, i64 end) {
-  i64 bytes = h->a->d * AT(size)(h->a->stored[o]);
-  for (i64 i = from; i < to && i < end && h->a->along_d[o] == 1; i++)
-    for (i64 e = 0; e < bytes; e += 64) __builtin_prefetch(AT(row)(h, o, along, i) + e);
-}
-MT_FN void AT(keys_ahead)(const AT(Head) *h, i64 from, i64 to) {
-  AT(ahead)(h, ATTN_k, h->a->along_t[ATTN_k], from, to, h->a->t), AT(ahead)(h, ATTN_v, h->a->along_t[ATTN_v], from, to, h->a->t);
-}
-
 MT_FN i64 AT(width)(const Attention *a) { return (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL; }
 
 // c[keys, queries] = x · b, and c[rows, queries] += x · b of keys: of a block, but for what a panel does not see. Two panels
@@ -418,25 +408,54 @@ MT_FN void AT(tiles_end)(const Attention *a) {
   if (AT(paired)(a)) __asm__ volatile("tilerelease");
 }
 
-// m, n, k: multiples of 32. am, bk: steps in numbers, in pairs
-ATTN_SLOW void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *a, i64 am, const uint32_t *b, i64 bk, i64 k, int fresh) {
-  for (i64 i = 0; i < m; i += 32)
-    for (i64 j = 0; j < n; j += 32) {
-      float *at = c + i * cm + j;
-      if (fresh) __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" : : : "memory");
-      else __asm__ volatile("tileloadd (%0,%4,1), %%tmm0\n\ttileloadd (%1,%4,1), %%tmm1\n\ttileloadd (%2,%4,1), %%tmm2\n\ttileloadd (%3,%4,1), %%tmm3"
-                            : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
-      for (i64 x = 0; x < k; x += 32) {
-        const uint16_t *left = a + i * am + x;
-        const uint32_t *right = b + x / 2 * bk + j;
-        __asm__ volatile("tileloadd (%0,%4,1), %%tmm4\n\ttileloadd (%2,%5,1), %%tmm6\n\ttdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\t"
-                         "tileloadd (%3,%5,1), %%tmm7\n\ttdpbf16ps %%tmm7, %%tmm4, %%tmm1\n\ttileloadd (%1,%4,1), %%tmm5\n\t"
-                         "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm5, %%tmm3"
-                         : : "r"(left), "r"(left + 16 * am), "r"(right), "r"(right + 16), "r"(am * 2), "r"(bk * 4) : "memory");
-      }
-      __asm__ volatile("tilestored %%tmm0, (%0,%4,1)\n\ttilestored %%tmm1, (%1,%4,1)\n\ttilestored %%tmm2, (%2,%4,1)\n\ttilestored %%tmm3, (%3,%4,1)"
-                       : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
-    }
+// A product, and how far it is: vectors have work of their own, so one that nobody waits for yet is done between, step by step.
+typedef struct {
+  float *c;                                  // [m, n]; m, n, k: multiples of 32
+  const uint16_t *a;
+  const uint32_t *b;
+  i64 cm, am, bk, m, n, k, i, j, x;          // am, bk: steps in numbers, in pairs
+  int fresh;
+} AT(Job);
+
+MT_FN i64 AT(steps)(const AT(Job) *t) { return t->m * t->n * t->k >> 15; }
+MT_FN int AT(step)(AT(Job) *t) {             // 2 x 2 tiles, 32 of k; false: it is done
+  if (t->i >= t->m) return 0;
+  float *at = t->c + t->i * t->cm + t->j;
+  i64 cm = t->cm, am = t->am, bk = t->bk;
+  if (t->x == 0 && t->fresh) __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" : : : "memory");
+  else if (t->x == 0)
+    __asm__ volatile("tileloadd (%0,%4,1), %%tmm0\n\ttileloadd (%1,%4,1), %%tmm1\n\ttileloadd (%2,%4,1), %%tmm2\n\ttileloadd (%3,%4,1), %%tmm3"
+                     : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
+  const uint16_t *left = t->a + t->i * am + t->x;
+  const uint32_t *right = t->b + t->x / 2 * bk + t->j;
+  __asm__ volatile("tileloadd (%0,%4,1), %%tmm4\n\ttileloadd (%2,%5,1), %%tmm6\n\ttdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\t"
+                   "tileloadd (%3,%5,1), %%tmm7\n\ttdpbf16ps %%tmm7, %%tmm4, %%tmm1\n\ttileloadd (%1,%4,1), %%tmm5\n\t"
+                   "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm5, %%tmm3"
+                   : : "r"(left), "r"(left + 16 * am), "r"(right), "r"(right + 16), "r"(am * 2), "r"(bk * 4) : "memory");
+  if ((t->x += 32) < t->k) return 1;
+  __asm__ volatile("tilestored %%tmm0, (%0,%4,1)\n\ttilestored %%tmm1, (%1,%4,1)\n\ttilestored %%tmm2, (%2,%4,1)\n\ttilestored %%tmm3, (%3,%4,1)"
+                   : : "r"(at), "r"(at + 16), "r"(at + 16 * cm), "r"(at + 16 * cm + 16), "r"(cm * 4) : "memory");
+  t->x = 0;
+  if ((t->j += 32) >= t->n) t->j = 0, t->i += 32;
+  return 1;
+}
+ATTN_SLOW void AT(all_steps)(AT(Job) *t) {
+  while (AT(step)(t)) {}
+}
+MT_FN void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *a, i64 am, const uint32_t *b, i64 bk, i64 k, int fresh) {
+  AT(Job) t = {.c = c, .a = a, .b = b, .cm = cm, .am = am, .bk = bk, .m = k > 0 ? m : 0, .n = n, .k = k, .fresh = fresh};
+  AT(all_steps)(&t);
+}
+
+typedef struct { AT(Job) job[3]; i64 at, steps, due; } AT(Jobs);
+MT_FN void AT(add)(AT(Jobs) *t, AT(Job) job) { t->job[t->steps ? ++t->at : 0] = job, t->steps += AT(steps)(&job); }
+// A part of 1 / parts of the jobs, in order from the last one added.
+MT_FN void AT(some_steps)(AT(Jobs) *t, i64 parts) {
+  for (t->due += t->steps; t->due >= parts; t->due -= parts)
+    while (t->at >= 0 && !AT(step)(&t->job[t->at])) t->at--;
+}
+MT_FN void AT(last_steps)(AT(Jobs) *t) {
+  for (; t->steps && t->at >= 0; t->at--) AT(all_steps)(&t->job[t->at]);
 }
 
 typedef struct { uint16_t *rows, *turned; uint32_t *pairs; } AT(Halves);         // of a block: rows, rows by pairs, turned
@@ -500,57 +519,70 @@ MT_FN AT(words) AT(paired_up)(AT(floats) even, AT(floats) odd) {
 
 #if !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC optimize("fp-contract=fast")
+#pragma GCC optimize("fp-contract=fast,no-tree-ter")  // ter: puts what has one use there, chain after chain
 #define ATTN_CONTRACT
+#define ATTN_OPEN _Pragma("GCC unroll 16")
 #else
 #define ATTN_CONTRACT _Pragma("clang fp contract(fast)")
+#define ATTN_OPEN _Pragma("clang loop unroll(full)")
 #endif
-MT_FN AT(floats) AT(powers)(AT(floats) x) {  // AT(exp) of each
+// AT(exp) of each, side by side: a core looks ahead over one such chain, not over four
+MT_FN void AT(powers)(AT(floats) *x, int n) {
   ATTN_CONTRACT
-  AT(floats) none = {0}, c = AT(larger)(none - 127.0f, x), t = c + 0x1.8p23f, r = c - (t - 0x1.8p23f), p = r * 1.535336188319500e-4f + 1.339887440266574e-3f;
-  p = p * r + 9.618437357674640e-3f;
-  p = p * r + 5.550332471162809e-2f;
-  p = p * r + 2.402264791363012e-1f;
-  p = p * r + 6.931472028550421e-1f;
-  p = p * r + 1.0f;
-  return p * (AT(floats))(((AT(words))t << 23) + 0x3f800000u);
+  static const float factor[] = {1.535336188319500e-4f, 1.339887440266574e-3f, 9.618437357674640e-3f, 5.550332471162809e-2f, 2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f};
+  AT(floats) none = {0}, t[4], r[4], p[4];
+  ATTN_OPEN for (int i = 0; i < n; i++) x[i] = AT(larger)(none - 127.0f, x[i]);
+  ATTN_OPEN for (int i = 0; i < n; i++) t[i] = x[i] + 0x1.8p23f;
+  ATTN_OPEN for (int i = 0; i < n; i++) r[i] = t[i] - 0x1.8p23f;
+  ATTN_OPEN for (int i = 0; i < n; i++) r[i] = x[i] - r[i];
+  ATTN_OPEN for (int i = 0; i < n; i++) p[i] = r[i] * factor[0] + factor[1];
+  ATTN_OPEN for (int k = 2; k < 7; k++)
+    ATTN_OPEN for (int i = 0; i < n; i++) p[i] = p[i] * r[i] + factor[k];
+  ATTN_OPEN for (int i = 0; i < n; i++) t[i] = (AT(floats))(((AT(words))t[i] << 23) + 0x3f800000u);
+  ATTN_OPEN for (int i = 0; i < n; i++) x[i] = p[i] * t[i];
 }
 
 typedef struct { AT(floats) top[2], sum[2]; } AT(Tops);
 
 // Scores, times by, of keys 0 … see-1 to pairs of probabilities relative to the maximum, 0 for more keys up to a multiple of 32;
 // see softmax. ok, keep: 0 or flags, keep's rows are of a strip. What was summed so far fades by fade; whether it does.
-ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *x, i64 see, const uint8_t *ok, const uint8_t *keep, float by) {
+ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *scores, i64 see, const uint8_t *ok, const uint8_t *keep, float by, AT(Jobs) *jobs) {
   ATTN_CONTRACT
   AT(floats) none = {0}, hidden = none - MT_INF_F32, top[2] = {z->top[0], z->top[1]}, down[2], sum[2];
   int rose = 0;
   for (i64 j = 0; j < see; j++) {
-    AT(floats) *p = (AT(floats) *)(x + j * ATTN_PANEL), a = p[0], b = p[1];
+    AT(floats) *p = (AT(floats) *)(scores + j * ATTN_PANEL), a = p[0], b = p[1];
     if (ok) {
       uint32_t some = AT(bits)(ok + j * ATTN_PANEL);
       p[0] = a = AT(where)(some, a, hidden), p[1] = b = AT(where)(some >> 16, b, hidden);
     }
     top[0] = AT(larger)(a, top[0]), top[1] = AT(larger)(b, top[1]);
   }
-  for (i64 j = see; j % 32; j++) ((AT(floats) *)(x + j * ATTN_PANEL))[0] = ((AT(floats) *)(x + j * ATTN_PANEL))[1] = hidden;
+  for (i64 j = see; j % 32; j++) ((AT(floats) *)(scores + j * ATTN_PANEL))[0] = ((AT(floats) *)(scores + j * ATTN_PANEL))[1] = hidden;
   for (int v = 0; v < 2; v++) {
     float t[16], was[16];
     *(AT(floats) *)t = top[v], *(AT(floats) *)was = z->top[v];
     for (int i = 0; i < 16; i++) t[i] = (t[i] - was[i]) * by > ATTN_RISE ? t[i] : was[i];
     for (int i = 0; i < 16; i++) rose |= t[i] != was[i];
-    top[v] = *(AT(floats) *)t, fade[v] = AT(powers)((z->top[v] - top[v]) * by), z->top[v] = top[v];
-    sum[v] = z->sum[v] * fade[v], down[v] = top[v] * by;
+    top[v] = *(AT(floats) *)t, fade[v] = (z->top[v] - top[v]) * by, z->top[v] = top[v];
+    down[v] = top[v] * by;
   }
-  for (i64 j = 0; j < see; j += 2) {
-    const AT(floats) *p = (const AT(floats) *)(x + j * ATTN_PANEL);
-    AT(floats) a[2] = {AT(powers)(p[0] * by - down[0]), AT(powers)(p[1] * by - down[1])}, b[2] = {AT(powers)(p[2] * by - down[0]), AT(powers)(p[3] * by - down[1])};
-    sum[0] += a[0], sum[1] += a[1], sum[0] += b[0], sum[1] += b[1];
-    if (keep) {
-      uint32_t i = AT(bits)(keep + j * ATTN_STRIP), k = AT(bits)(keep + (j + 1) * ATTN_STRIP);
-      a[0] = AT(where)(i, a[0], none), a[1] = AT(where)(i >> 16, a[1], none), b[0] = AT(where)(k, b[0], none), b[1] = AT(where)(k >> 16, b[1], none);
+  AT(powers)(fade, 2);
+  for (int v = 0; v < 2; v++) sum[v] = z->sum[v] * fade[v];
+  for (i64 g = 0; g < see; g += 8) {
+    for (i64 j = g; j < g + 8 && j < see; j += 2) {
+      const AT(floats) *p = (const AT(floats) *)(scores + j * ATTN_PANEL);
+      AT(floats) x[4] = {p[0] * by - down[0], p[1] * by - down[1], p[2] * by - down[0], p[3] * by - down[1]}, *a = x, *b = x + 2;
+      AT(powers)(x, 4);
+      sum[0] += a[0], sum[1] += a[1], sum[0] += b[0], sum[1] += b[1];
+      if (keep) {
+        uint32_t i = AT(bits)(keep + j * ATTN_STRIP), k = AT(bits)(keep + (j + 1) * ATTN_STRIP);
+        a[0] = AT(where)(i, a[0], none), a[1] = AT(where)(i >> 16, a[1], none), b[0] = AT(where)(k, b[0], none), b[1] = AT(where)(k >> 16, b[1], none);
+      }
+      AT(words) *to = (AT(words) *)(pairs + j / 2 * ATTN_STRIP);
+      to[0] = AT(paired_up)(a[0], b[0]), to[1] = AT(paired_up)(a[1], b[1]);
     }
-    AT(words) *to = (AT(words) *)(pairs + j / 2 * ATTN_STRIP);
-    to[0] = AT(paired_up)(a[0], b[0]), to[1] = AT(paired_up)(a[1], b[1]);
+    AT(some_steps)(jobs, (see + 7) / 8);
   }
   for (i64 j = (see + 1) & ~(i64)1; j % 32; j += 2) ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[0] = ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[1] = (AT(words)){0};
   for (int v = 0; v < 2; v++) z->sum[v] = sum[v];
@@ -559,31 +591,40 @@ ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2],
 
 // Scores, times by, and do·v of keys 0 … 31 to p by rows and ds by rows and by pairs; 0 from key see on. rows: of ATTN_STRIP
 ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint32_t *dspairs, const float *x, const float *dp, i64 see, const float *lse, const float *delta,
-                               const uint8_t *ok, const uint8_t *keep, float by, float enlarge) {
+                               const uint8_t *ok, const uint8_t *keep, float by, float enlarge, AT(Jobs) *jobs) {
   ATTN_CONTRACT
   AT(floats) none = {0}, down[2] = {((const AT(floats) *)lse)[0], ((const AT(floats) *)lse)[1]}, less[2] = {((const AT(floats) *)delta)[0], ((const AT(floats) *)delta)[1]};
-  for (i64 j = 0; j < 32; j += 2) {
-    AT(floats) p[2][2], ds[2][2];
-    for (int r = 0; r < 2; r++) {
-      const AT(floats) *from = (const AT(floats) *)(x + (j + r) * ATTN_PANEL), *slope = (const AT(floats) *)(dp + (j + r) * ATTN_PANEL);
-      uint32_t some = j + r >= see ? 0 : ok ? AT(bits)(ok + (j + r) * ATTN_PANEL) : ~0u, stay = keep ? AT(bits)(keep + (j + r) * ATTN_STRIP) : ~0u;
-      for (int v = 0; v < 2; v++) {
-        AT(floats) y = AT(powers)(from[v] * by - down[v]), s = slope[v];
-        p[r][v] = y;
-        if (keep) s = AT(where)(stay >> v * 16, s * enlarge, none), p[r][v] = AT(where)(stay >> v * 16, y * enlarge, none);
-        ds[r][v] = y * (s - less[v]);
-        if (some != ~0u) p[r][v] = AT(where)(some >> v * 16, p[r][v], none), ds[r][v] = AT(where)(some >> v * 16, ds[r][v], none);
+  for (i64 g = 0; g < 32; g += 8) {
+    for (i64 j = g; j < g + 8; j += 2) {
+      const AT(floats) *from = (const AT(floats) *)(x + j * ATTN_PANEL), *slope = (const AT(floats) *)(dp + j * ATTN_PANEL);
+      AT(floats) p[4] = {from[0] * by - down[0], from[1] * by - down[1], from[2] * by - down[0], from[3] * by - down[1]}, ds[4];
+      AT(powers)(p, 4);
+      ATTN_OPEN for (int v = 0; v < 4; v++) {
+        i64 r = j + v / 2;
+        AT(floats) s = slope[v], y = p[v];
+        if (keep) {
+          uint32_t stay = AT(bits)(keep + r * ATTN_STRIP) >> v % 2 * 16;
+          s = AT(where)(stay, s * enlarge, none), p[v] = AT(where)(stay, y * enlarge, none);
+        }
+        ds[v] = y * (s - less[v % 2]);
+        if (ok || r >= see) {
+          uint32_t some = r >= see ? 0 : AT(bits)(ok + r * ATTN_PANEL) >> v % 2 * 16;
+          p[v] = AT(where)(some, p[v], none), ds[v] = AT(where)(some, ds[v], none);
+        }
       }
-      *(AT(words) *)(prows + (j + r) * step) = AT(rounded)(p[r][0], p[r][1]), *(AT(words) *)(dsrows + (j + r) * step) = AT(rounded)(ds[r][0], ds[r][1]);
+      for (int r = 0; r < 2; r++)
+        *(AT(words) *)(prows + (j + r) * step) = AT(rounded)(p[2 * r], p[2 * r + 1]), *(AT(words) *)(dsrows + (j + r) * step) = AT(rounded)(ds[2 * r], ds[2 * r + 1]);
+      AT(words) *to = (AT(words) *)(dspairs + j / 2 * ATTN_STRIP);
+      to[0] = AT(paired_up)(ds[0], ds[2]), to[1] = AT(paired_up)(ds[1], ds[3]);
     }
-    AT(words) *to = (AT(words) *)(dspairs + j / 2 * ATTN_STRIP);
-    to[0] = AT(paired_up)(ds[0][0], ds[1][0]), to[1] = AT(paired_up)(ds[0][1], ds[1][1]);
+    AT(some_steps)(jobs, 4);
   }
 }
 #if !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #undef ATTN_CONTRACT
+#undef ATTN_OPEN
 
 // Rows of k or v as they lie when nothing is to be padded, else copied to room.
 MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, uint16_t *room, i64 *step) {
@@ -696,34 +737,47 @@ ATTN_SLOW void AT(strip_out)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, W 
 }
 
 #if ATTN_PAIRED
-ATTN_SLOW void AT(half_block)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, const uint16_t *k, i64 sk, i64 k0, i64 m, W by) {
+// A block of keys, panel by panel: while one goes through softmax, the sums of the one before and the scores of the next are made.
+ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, const uint16_t *k, i64 sk, i64 k0, W by) {
   const Attention *a = h->a;
-  i64 width = AT(width)(a), see[2];
-  for (int x = 0; x < 2; x++) {
-    see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
-    AT(pair_product)(u->p + x * ATTN_KEYS * ATTN_PANEL, ATTN_PANEL, AT(up)(see[x]), ATTN_PANEL, k, sk, z->qturned + x * ATTN_PANEL, ATTN_STRIP, width, 1);
+  struct { AT(Strip) *z; i64 at, m, see; } panel[ATTN_QUERIES / ATTN_PANEL];
+  AT(Job) scores[ATTN_QUERIES / ATTN_PANEL], sums[ATTN_QUERIES / ATTN_PANEL];
+  i64 width = AT(width)(a), n = 0;
+  for (i64 i = 0; i < 2 * strips; i++) {
+    AT(Strip) *z = &u->strip[i / 2];
+    i64 at = i % 2 * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n, k0, m, at), up = AT(up)(see);
+    if (k0 < z->from || see <= 0) continue;
+    panel[n].z = z, panel[n].at = at, panel[n].m = m, panel[n].see = see;
+    scores[n] = (AT(Job)){.c = u->p + n % 2 * ATTN_KEYS * ATTN_PANEL, .cm = ATTN_PANEL, .m = up, .n = ATTN_PANEL, .a = k, .am = sk, .b = z->qturned + at, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+    sums[n] = (AT(Job)){.c = z->o + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned, .am = ATTN_KEYS, .b = u->ppairs + n % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = up, .fresh = k0 == z->from};
+    n++;
   }
-  for (int x = 0; x < 2; x++) {
-    if (see[x] <= 0) continue;
-    int at = x * ATTN_PANEL, masked = AT(hidden)(h, z->q0, z->n, k0, m, at, u->ok);
+  if (n) AT(all_steps)(&scores[0]);
+  for (i64 i = 0; i < n; i++) {
+    AT(Strip) *z = panel[i].z;
+    i64 at = panel[i].at;
+    AT(Jobs) jobs = {.at = 0};
+    if (i) AT(add)(&jobs, sums[i - 1]);
+    if (i + 1 < n) AT(add)(&jobs, scores[i + 1]);
+    if (a->draws && (i == 0 || panel[i - 1].z != z)) AT(drawn)(h, z->q0, z->n, k0, panel[i].m, u->keep);
+    int masked = AT(hidden)(h, z->q0, z->n, k0, panel[i].m, at, u->ok);
     AT(Tops) tops;
     AT(floats) fade[2];
     for (int v = 0; v < 2; v++) tops.top[v] = *(AT(floats) *)(z->top + at + 16 * v), tops.sum[v] = *(AT(floats) *)(z->sum + at + 16 * v);
-    int rose = AT(half_softmax)(u->ppairs + at, &tops, fade, u->p + x * ATTN_KEYS * ATTN_PANEL, see[x], masked ? u->ok : 0, a->draws ? u->keep + at : 0, by);
+    int rose = AT(half_softmax)(u->ppairs + i % 2 * ATTN_PANEL, &tops, fade, u->p + i % 2 * ATTN_KEYS * ATTN_PANEL, panel[i].see, masked ? u->ok : 0, a->draws ? u->keep + at : 0, by, &jobs);
+    AT(last_steps)(&jobs);
     for (int v = 0; v < 2; v++) *(AT(floats) *)(z->top + at + 16 * v) = tops.top[v], *(AT(floats) *)(z->sum + at + 16 * v) = tops.sum[v];
     W *o = z->o + at;
     for (i64 e = 0; e < width && rose && k0 > z->from; e++)
       for (int v = 0; v < 2; v++) *(AT(floats) *)(o + e * ATTN_STRIP + 16 * v) *= fade[v];
   }
-  for (int x = 0; x < 2; x++)
-    if (see[x] > 0) AT(pair_product)(z->o + x * ATTN_PANEL, ATTN_STRIP, width, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->ppairs + x * ATTN_PANEL, ATTN_STRIP, AT(up)(see[x]), k0 == z->from);
+  if (n) AT(all_steps)(&sums[n - 1]);
 }
 #endif
 
 ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   const Attention *a = h->a;
   i64 d = a->d, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
-  i64 part = (ATTN_KEYS + strips - 1) / strips;
   int paired = AT(paired)(a);
   W by = paired ? AT(size_of)(a->scale) : 1, *room = u->room;
   u->rows = AT(take)(&room, ATTN_STRIP * width);
@@ -750,21 +804,16 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
     if (paired) {
       hv = AT(half_keys)(h, ATTN_v, k0, some, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(some), width);
       hk = AT(half_keys)(h, ATTN_k, k0, some, u->x.rows, &sk);
+      AT(half_block)(u, h, strips, hk, sk, k0, by * ATTN_UNIT);
+      continue;
     }
 #endif
     for (i64 i = 0; i < strips; i++) {
       AT(Strip) *z = &u->strip[i];
       i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see[2];
-      AT(keys_ahead)(h, k0 + ATTN_KEYS + i * part, k0 + ATTN_KEYS + (i + 1) * part);
       if (k0 < z->from || m <= 0) continue;
       for (int x = 0; x < 2; x++) see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
-#if ATTN_PAIRED
-      if (paired) {
-        AT(half_block)(u, z, h, hk, sk, k0, m, by * ATTN_UNIT);
-        continue;
-      }
-#endif
       AT(across)(see, u->p, k, sk, z->q, d);
       for (int at = 0; at < z->n; at += ATTN_PANEL) {
         i64 all = see[at / ATTN_PANEL];
@@ -902,34 +951,54 @@ ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) 
   AT(half_pairs)(z->qx.pairs, z->qx.rows, width, width, all), AT(half_pairs)(z->ox.pairs, z->ox.rows, width, width, all);
 }
 
-// p, ds and dq of a strip; what a panel does not see of p and ds is 0
-ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 m, uint16_t *prows, uint16_t *dsrows) {
+// p, ds and dq of a block of keys; what a panel does not see of p and ds is 0. 32 keys at a time: while they go through the
+// slopes, the scores and do·v of the next are made, and dq of the panel before.
+ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first, i64 last, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 some) {
   const Attention *a = h->a;
-  i64 width = AT(width)(a), n = z->n, see[2];
-  const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned, *dout = (const uint32_t *)(const void *)z->ox.turned;
-  W *x = u->p, *dp = u->ds;
-  for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL) {
-    i64 all = see[at / ATTN_PANEL] = AT(seen)(a, z->q0, n, k0, m, at);
-    int masked = all > 0 ? AT(hidden)(h, z->q0, n, k0, m, at, u->ok) : 0;
-    for (i64 j = 0; j < AT(up)(m); j += 32) {
-      if (all > j) {
-        AT(pair_product)(x, ATTN_PANEL, 32, ATTN_PANEL, k + j * sk, sk, q + at, ATTN_STRIP, width, 1);
-        AT(pair_product)(dp, ATTN_PANEL, 32, ATTN_PANEL, v + j * sv, sv, dout + at, ATTN_STRIP, width, 1);
-        AT(half_slopes)(prows + j * ATTN_QUERIES + at, ATTN_QUERIES, dsrows + j * ATTN_QUERIES + at, u->dspairs + j / 2 * ATTN_STRIP + at, x, dp, all - j, z->lse + at, z->delta + at,
-                        masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0, AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge);
-        x = x == u->p ? x + 32 * ATTN_PANEL : u->p, dp = dp == u->ds ? dp + 32 * ATTN_PANEL : u->ds;   // the next do not wait
-      } else {
-        for (int r = 0; r < 32; r++)
-          for (int i = 0; i < ATTN_PANEL; i++) prows[(j + r) * ATTN_QUERIES + at + i] = dsrows[(j + r) * ATTN_QUERIES + at + i] = 0;
+  enum { MOST = ATTN_QUERIES / ATTN_PANEL * (ATTN_KEYS / 32) };
+  struct { AT(Back) *z; i64 at, m, see, j, column, panel; } part[MOST];
+  AT(Job) scores[MOST], slopes[MOST], dq[ATTN_QUERIES / ATTN_PANEL];
+  i64 width = AT(width)(a), n = 0, panels = 0;
+  int masked = 0;
+  for (i64 i = 2 * first; i < 2 * last + 2; i++) {
+    AT(Back) *z = &u->strip[i / 2];
+    i64 at = i % 2 * ATTN_PANEL, column = i * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n, k0, m, at), half = n % 2;
+    const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned + at, *dout = (const uint32_t *)(const void *)z->ox.turned + at;
+    for (i64 j = 0; j < AT(up)(some); j += 32) {
+      if (j >= see) {
+        for (i64 r = j * ATTN_QUERIES + column; r < (j + 32) * ATTN_QUERIES; r += ATTN_QUERIES)
+          *(AT(words) *)(u->prows + r) = *(AT(words) *)(u->dsrows + r) = (AT(words)){0};
+        continue;
       }
+      half = n % 2;
+      part[n].z = z, part[n].at = at, part[n].m = m, part[n].see = see, part[n].j = j, part[n].column = column, part[n].panel = panels;
+      scores[n] = (AT(Job)){.c = u->p + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL, .a = k + j * sk, .am = sk, .b = q, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+      slopes[n] = (AT(Job)){.c = u->ds + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL, .a = v + j * sv, .am = sv, .b = dout, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+      n++;
     }
+    if (see > 0)
+      dq[panels] = (AT(Job)){.c = z->dq + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned, .am = ATTN_KEYS, .b = u->dspairs + panels % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = AT(up)(see)}, panels++;
   }
-  for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL)
-    AT(pair_product)(z->dq + at, ATTN_STRIP, see[at / ATTN_PANEL] > 0 ? width : 0, ATTN_PANEL, u->x.turned, ATTN_KEYS, u->dspairs + at, ATTN_STRIP, AT(up)(see[at / ATTN_PANEL]), 0);
+  if (n) AT(all_steps)(&scores[0]), AT(all_steps)(&slopes[0]);
+  for (i64 i = 0; i < n; i++) {
+    AT(Back) *z = part[i].z;
+    i64 at = part[i].at, j = part[i].j, panel = part[i].panel;
+    AT(Jobs) jobs = {.at = 0};
+    if (j == 0 && panel) AT(add)(&jobs, dq[panel - 1]);
+    if (i + 1 < n) AT(add)(&jobs, scores[i + 1]), AT(add)(&jobs, slopes[i + 1]);
+    if (a->draws && j == 0 && (i == 0 || part[i - 1].z != z)) AT(drawn)(h, z->q0, z->n, k0, part[i].m, u->keep);
+    if (j == 0) masked = AT(hidden)(h, z->q0, z->n, k0, part[i].m, at, u->ok);
+    uint16_t *p = u->prows + j * ATTN_QUERIES + part[i].column, *ds = u->dsrows + j * ATTN_QUERIES + part[i].column;
+    AT(half_slopes)(p, ATTN_QUERIES, ds, u->dspairs + j / 2 * ATTN_STRIP + panel % 2 * ATTN_PANEL, u->p + i % 2 * 32 * ATTN_PANEL, u->ds + i % 2 * 32 * ATTN_PANEL, part[i].see - j, z->lse + at, z->delta + at,
+                    masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0, AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge, &jobs);
+    AT(last_steps)(&jobs);
+  }
+  if (panels) AT(all_steps)(&dq[panels - 1]);
 }
 #endif
 
 ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
+  (void)u;
   const Attention *a = h->a;
   W *dq = z->dq;
   for (int i = 0; i < ATTN_STRIP; i++) z->lse[i] = (W)MT_INF_F32;
@@ -945,7 +1014,6 @@ ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
 ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
   i64 width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
-  i64 part = (ATTN_KEYS + strips - 1) / strips, next = q0 + n, some_next = ATTN_QUERIES / 16;
   int paired = AT(paired)(a);
   W *room = u->room;
   u->rows = AT(take)(&room, ATTN_STRIP * width);
@@ -972,7 +1040,8 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
   }
   AT(range)(a, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1; // strips that see some of the keys
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1;
+    (void)last;                              // of the strips that see some of the keys: tiles take them at once
     const W *k = 0, *v = 0;
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
 #if ATTN_PAIRED
@@ -985,22 +1054,15 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
     for (i64 i = 0; i < strips; i++) {
       AT(Back) *z = &u->strip[i];
       i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS;
-      static const int asked[] = {ATTN_q, ATTN_out, ATTN_dout};
-      for (int x = 0; x < 3 && next < q0 + 2 * ATTN_QUERIES; x++) AT(ahead)(h, asked[x], a->along_s[asked[x]], next, next + some_next, a->s);
-      next += some_next;
-      AT(keys_ahead)(h, k0 + ATTN_KEYS + i * part, k0 + ATTN_KEYS + (i + 1) * part);
       if (k0 < z->from || m <= 0) continue;
+      first = first < 0 ? i : first, last = i;
+      if (paired) continue;
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
-#if ATTN_PAIRED
-      if (paired) {
-        AT(half_gradients)(u, z, h, hk, sk, hv, sv, k0, m, u->prows + i * ATTN_STRIP, u->dsrows + i * ATTN_STRIP);
-        first = first < 0 ? i : first, last = i;
-      }
-#endif
-      if (!paired) AT(gradients)(u, z, h, k, sk, v, sv, k0, m, dk, dv);
+      AT(gradients)(u, z, h, k, sk, v, sv, k0, m, dk, dv);
     }
 #if ATTN_PAIRED
     if (!paired || first < 0) continue;
+    AT(half_gradients)(u, h, first, last, hk, sk, hv, sv, k0, some);
     i64 from_q = first * ATTN_STRIP, all = (last + 1) * ATTN_STRIP < n ? (last + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
     AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES, u->opairs + from_q / 2 * width, width, all, 0);
     AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES, u->qpairs + from_q / 2 * width, width, all, 0);
