@@ -325,10 +325,12 @@ ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 at
   q0 += at, n = n - at < ATTN_PANEL ? n - at : ATTN_PANEL;
   if (!h->at[ATTN_mask] && (!a->causal || k0 + m - 1 <= q0) && (a->window <= 0 || q0 + n - 1 - k0 < a->window)) return 0;
   i64 most = a->window > 0 ? a->window - 1 : (i64)1 << 40, least = a->causal ? 0 : -((i64)1 << 40);
+  int8_t number[ATTN_PANEL];
+  for (int i = 0; i < ATTN_PANEL; i++) number[i] = (int8_t)i;
   for (i64 j = 0; j < m; j++) {
     i64 lo = least - (q0 - k0 - j), hi = most - (q0 - k0 - j);         // of the query's number in the panel
-    int first = lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : (int)lo, last = hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : (int)hi;
-    for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (uint8_t)((i >= first) & (i <= last));
+    int8_t first = (int8_t)(lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : lo), last = (int8_t)(hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : hi);
+    for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (number[i] >= first) & (number[i] <= last);
   }
   if (!h->at[ATTN_mask]) return 1;
   for (i64 j = 0; j < m; j++) {
@@ -357,11 +359,12 @@ ATTN_SLOW void AT(drawn)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_
   }
 }
 
-// Rows of k or v as they lie when they are W side by side, else copied to room: rows far apart share few places of a cache.
-MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, W *room, i64 *step) {
+// Rows of k or v as they lie when they are W side by side, or read once only; else copied to room: rows far apart share few
+// places of a cache.
+MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, int once, W *room, i64 *step) {
   const Attention *a = h->a;
   const void *p = AT(row)(h, o, a->along_t[o], k0);
-  if (a->stored[o] == ATTN_work && a->along_d[o] == 1 && a->along_t[o] == a->d) return *step = a->d, (const W *)p;
+  if (a->stored[o] == ATTN_work && a->along_d[o] == 1 && (once || a->along_t[o] == a->d)) return *step = a->along_t[o], (const W *)p;
   AT(rows_in)(room, a->d, m, p, a->stored[o], m, a->d, a->along_t[o], a->along_d[o], 1);
   return *step = a->d, room;
 }
@@ -626,10 +629,10 @@ ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint
 #undef ATTN_CONTRACT
 #undef ATTN_OPEN
 
-// Rows of k or v as they lie when nothing is to be padded, else copied to room.
-MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, uint16_t *room, i64 *step) {
+// Rows of k or v as they lie when nothing is to be padded, as keys does; else copied to room.
+MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, int once, uint16_t *room, i64 *step) {
   const Attention *a = h->a;
-  if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0 && a->along_t[o] == a->d)
+  if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0 && (once || a->along_t[o] == a->d))
     return *step = a->along_t[o], (const uint16_t *)(const void *)AT(row)(h, o, a->along_t[o], k0);
   AT(half_rows)(room, *step = AT(width)(a), AT(up)(m), h, o, a->along_t[o], k0, m);
   return room;
@@ -798,12 +801,12 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
-    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, strips == 1, u->v, &sv);
 #if ATTN_PAIRED
     const uint16_t *hk = 0, *hv;
     if (paired) {
-      hv = AT(half_keys)(h, ATTN_v, k0, some, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(some), width);
-      hk = AT(half_keys)(h, ATTN_k, k0, some, u->x.rows, &sk);
+      hv = AT(half_keys)(h, ATTN_v, k0, some, strips == 1, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(some), width);
+      hk = AT(half_keys)(h, ATTN_k, k0, some, strips == 1, u->x.rows, &sk);
       AT(half_block)(u, h, strips, hk, sk, k0, by * ATTN_UNIT);
       continue;
     }
@@ -1043,11 +1046,11 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1;
     (void)last;                              // of the strips that see some of the keys: tiles take them at once
     const W *k = 0, *v = 0;
-    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, u->v, &sv);
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, strips == 1, u->v, &sv);
 #if ATTN_PAIRED
     const uint16_t *hk = 0, *hv = 0;
     if (paired) {
-      hk = AT(half_keys)(h, ATTN_k, k0, some, u->x.rows, &sk), hv = AT(half_keys)(h, ATTN_v, k0, some, u->vrows, &sv);
+      hk = AT(half_keys)(h, ATTN_k, k0, some, strips == 1, u->x.rows, &sk), hv = AT(half_keys)(h, ATTN_v, k0, some, strips == 1, u->vrows, &sv);
       AT(half_turned)(&u->x, hk, sk, AT(up)(some), width);
     }
 #endif
