@@ -8,8 +8,10 @@
 // are read as they lie, one number at a time. Every sum over a contracted dim runs in its order, whatever the tiles and the
 // vectors are, so the bits depend on neither. What a mask hides is skipped by whole blocks, else selected away.
 //
-// Products are the one place where a·b + c is fused (with the CPU's FMA): in functions of their own, so that the setting
-// reaches nothing else.
+// Products, and what goes between those by tiles, are the places where a·b + c is fused (with the CPU's FMA): in functions
+// of their own, so that the setting reaches nothing else.
+//
+// A unit has up to ATTN_QUERIES queries, ATTN_STRIP side by side, which share what is copied of a block of keys.
 //
 // What is stored as bf16 is multiplied as bf16 where the CPU has tiles for it and the process may use them (MT_TILES, see
 // jit.h); the scale follows the product, p and ds are rounded to bf16 either way. That is where "paired" and "half" stand.
@@ -329,7 +331,8 @@ ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 at
   for (int i = 0; i < ATTN_PANEL; i++) number[i] = (int8_t)i;
   for (i64 j = 0; j < m; j++) {
     i64 lo = least - (q0 - k0 - j), hi = most - (q0 - k0 - j);         // of the query's number in the panel
-    int8_t first = (int8_t)(lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : lo), last = (int8_t)(hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : hi);
+    int8_t first = (int8_t)(lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : lo),
+        last = (int8_t)(hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : hi);
     for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (number[i] >= first) & (number[i] <= last);
   }
   if (!h->at[ATTN_mask]) return 1;
@@ -377,14 +380,16 @@ MT_FN void AT(across)(const i64 *see, W *c, const W *x, i64 xm, const W *b, i64 
   i64 both = see[0] < see[1] ? see[0] : see[1];
   AT(product)(c, ATTN_STRIP, both, ATTN_STRIP, x, xm, 1, b, ATTN_STRIP, k, 1);
   for (int i = 0; i < 2; i++)
-    AT(product)(c + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, ATTN_PANEL, x + both * xm, xm, 1, b + i * ATTN_PANEL, ATTN_STRIP, k, 1);
+    AT(product)(c + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, ATTN_PANEL, x + both * xm, xm, 1,
+        b + i * ATTN_PANEL, ATTN_STRIP, k, 1);
 }
 MT_FN void AT(along)(const i64 *see, W *c, i64 rows, const W *x, i64 xk, const W *b, int fresh) {
   i64 both = see[0] < see[1] ? see[0] : see[1];
   if (both || fresh) AT(product)(c, ATTN_STRIP, rows, ATTN_STRIP, x, 1, xk, b, ATTN_STRIP, both, fresh);
   for (int i = 0; i < 2; i++)
     if (see[i] > both)
-      AT(product)(c + i * ATTN_PANEL, ATTN_STRIP, rows, ATTN_PANEL, x + both * xk, 1, xk, b + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, 0);
+      AT(product)(c + i * ATTN_PANEL, ATTN_STRIP, rows, ATTN_PANEL, x + both * xk, 1, xk,
+          b + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, 0);
 }
 
 // Blocks of the width that there is lie side by side: at distances of the largest they would share the places of a cache.
@@ -445,8 +450,10 @@ MT_FN int AT(step)(AT(Job) *t) {             // 2 x 2 tiles, 32 of k; false: it 
 ATTN_SLOW void AT(all_steps)(AT(Job) *t) {
   while (AT(step)(t)) {}
 }
-MT_FN void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *a, i64 am, const uint32_t *b, i64 bk, i64 k, int fresh) {
-  AT(Job) t = {.c = c, .a = a, .b = b, .cm = cm, .am = am, .bk = bk, .m = k > 0 ? m : 0, .n = n, .k = k, .fresh = fresh};
+MT_FN void AT(pair_product)(float *c, i64 cm, i64 m, i64 n, const uint16_t *a, i64 am, const uint32_t *b, i64 bk,
+    i64 k, int fresh) {
+  AT(Job) t = {.c = c, .a = a, .b = b, .cm = cm, .am = am, .bk = bk, .m = k > 0 ? m : 0, .n = n, .k = k,
+      .fresh = fresh};
   AT(all_steps)(&t);
 }
 
@@ -466,7 +473,8 @@ typedef struct { uint16_t *rows, *turned; uint32_t *pairs; } AT(Halves);        
 MT_FN i64 AT(up)(i64 n) { return (n + 31) & ~(i64)31; }
 
 MT_FN AT(Halves) AT(halves_in)(W **room, i64 width) {
-  uint16_t *rows = (uint16_t *)AT(take)(room, ATTN_STRIP * width / 2), *turned = (uint16_t *)AT(take)(room, ATTN_STRIP * width / 2);
+  uint16_t *rows = (uint16_t *)AT(take)(room, ATTN_STRIP * width / 2), *turned = (uint16_t *)AT(take)(room,
+      ATTN_STRIP * width / 2);
   return (AT(Halves)){rows, turned, (uint32_t *)AT(take)(room, ATTN_STRIP * width / 2)};
 }
 
@@ -517,7 +525,8 @@ MT_FN AT(floats) AT(larger)(AT(floats) a, AT(floats) b) {              // b wher
 }
 MT_FN AT(words) AT(paired_up)(AT(floats) even, AT(floats) odd) {
   AT(halves) both = (AT(halves))AT(rounded)(even, odd);
-  return (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  return (AT(words))ATTN_PICK(both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11,
+      27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
 #if !defined(__clang__)
@@ -532,7 +541,8 @@ MT_FN AT(words) AT(paired_up)(AT(floats) even, AT(floats) odd) {
 // AT(exp) of each, side by side: a core looks ahead over one such chain, not over four
 MT_FN void AT(powers)(AT(floats) *x, int n) {
   ATTN_CONTRACT
-  static const float factor[] = {1.535336188319500e-4f, 1.339887440266574e-3f, 9.618437357674640e-3f, 5.550332471162809e-2f, 2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f};
+  static const float factor[] = {1.535336188319500e-4f, 1.339887440266574e-3f, 9.618437357674640e-3f,
+      5.550332471162809e-2f, 2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f};
   AT(floats) none = {0}, t[4], r[4], p[4];
   ATTN_OPEN for (int i = 0; i < n; i++) x[i] = AT(larger)(none - 127.0f, x[i]);
   ATTN_OPEN for (int i = 0; i < n; i++) t[i] = x[i] + 0x1.8p23f;
@@ -549,7 +559,8 @@ typedef struct { AT(floats) top[2], sum[2]; } AT(Tops);
 
 // Scores, times by, of keys 0 … see-1 to pairs of probabilities relative to the maximum, 0 for more keys up to a multiple of 32;
 // see softmax. ok, keep: 0 or flags, keep's rows are of a strip. What was summed so far fades by fade; whether it does.
-ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *scores, i64 see, const uint8_t *ok, const uint8_t *keep, float by, AT(Jobs) *jobs) {
+ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *scores, i64 see,
+    const uint8_t *ok, const uint8_t *keep, float by, AT(Jobs) *jobs) {
   ATTN_CONTRACT
   AT(floats) none = {0}, hidden = none - MT_INF_F32, top[2] = {z->top[0], z->top[1]}, down[2], sum[2];
   int rose = 0;
@@ -575,12 +586,14 @@ ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2],
   for (i64 g = 0; g < see; g += 8) {
     for (i64 j = g; j < g + 8 && j < see; j += 2) {
       const AT(floats) *p = (const AT(floats) *)(scores + j * ATTN_PANEL);
-      AT(floats) x[4] = {p[0] * by - down[0], p[1] * by - down[1], p[2] * by - down[0], p[3] * by - down[1]}, *a = x, *b = x + 2;
+      AT(floats) x[4] = {p[0] * by - down[0], p[1] * by - down[1], p[2] * by - down[0], p[3] * by - down[1]}, *a = x,
+          *b = x + 2;
       AT(powers)(x, 4);
       sum[0] += a[0], sum[1] += a[1], sum[0] += b[0], sum[1] += b[1];
       if (keep) {
         uint32_t i = AT(bits)(keep + j * ATTN_STRIP), k = AT(bits)(keep + (j + 1) * ATTN_STRIP);
-        a[0] = AT(where)(i, a[0], none), a[1] = AT(where)(i >> 16, a[1], none), b[0] = AT(where)(k, b[0], none), b[1] = AT(where)(k >> 16, b[1], none);
+        a[0] = AT(where)(i, a[0], none), a[1] = AT(where)(i >> 16, a[1], none), b[0] = AT(where)(k, b[0], none),
+            b[1] = AT(where)(k >> 16, b[1], none);
       }
       AT(words) *to = (AT(words) *)(pairs + j / 2 * ATTN_STRIP);
       to[0] = AT(paired_up)(a[0], b[0]), to[1] = AT(paired_up)(a[1], b[1]);
@@ -593,14 +606,18 @@ ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2],
 }
 
 // Scores, times by, and do·v of keys 0 … 31 to p by rows and ds by rows and by pairs; 0 from key see on. rows: of ATTN_STRIP
-ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint32_t *dspairs, const float *x, const float *dp, i64 see, const float *lse, const float *delta,
+ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint32_t *dspairs, const float *x,
+    const float *dp, i64 see, const float *lse, const float *delta,
                                const uint8_t *ok, const uint8_t *keep, float by, float enlarge, AT(Jobs) *jobs) {
   ATTN_CONTRACT
-  AT(floats) none = {0}, down[2] = {((const AT(floats) *)lse)[0], ((const AT(floats) *)lse)[1]}, less[2] = {((const AT(floats) *)delta)[0], ((const AT(floats) *)delta)[1]};
+  AT(floats) none = {0}, down[2] = {((const AT(floats) *)lse)[0], ((const AT(floats) *)lse)[1]},
+      less[2] = {((const AT(floats) *)delta)[0], ((const AT(floats) *)delta)[1]};
   for (i64 g = 0; g < 32; g += 8) {
     for (i64 j = g; j < g + 8; j += 2) {
-      const AT(floats) *from = (const AT(floats) *)(x + j * ATTN_PANEL), *slope = (const AT(floats) *)(dp + j * ATTN_PANEL);
-      AT(floats) p[4] = {from[0] * by - down[0], from[1] * by - down[1], from[2] * by - down[0], from[3] * by - down[1]}, ds[4];
+      const AT(floats) *from = (const AT(floats) *)(x + j * ATTN_PANEL),
+          *slope = (const AT(floats) *)(dp + j * ATTN_PANEL);
+      AT(floats) p[4] = {from[0] * by - down[0], from[1] * by - down[1], from[2] * by - down[0],
+          from[3] * by - down[1]}, ds[4];
       AT(powers)(p, 4);
       ATTN_OPEN for (int v = 0; v < 4; v++) {
         i64 r = j + v / 2;
@@ -616,7 +633,8 @@ ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint
         }
       }
       for (int r = 0; r < 2; r++)
-        *(AT(words) *)(prows + (j + r) * step) = AT(rounded)(p[2 * r], p[2 * r + 1]), *(AT(words) *)(dsrows + (j + r) * step) = AT(rounded)(ds[2 * r], ds[2 * r + 1]);
+        *(AT(words) *)(prows + (j + r) * step) = AT(rounded)(p[2 * r], p[2 * r + 1]),
+            *(AT(words) *)(dsrows + (j + r) * step) = AT(rounded)(ds[2 * r], ds[2 * r + 1]);
       AT(words) *to = (AT(words) *)(dspairs + j / 2 * ATTN_STRIP);
       to[0] = AT(paired_up)(ds[0], ds[2]), to[1] = AT(paired_up)(ds[1], ds[3]);
     }
@@ -712,12 +730,14 @@ ATTN_SLOW void AT(strip_in)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h) {
   i64 d = a->d, width = AT(width)(a);
 #if ATTN_PAIRED
   if (AT(paired)(a)) {
-    AT(half_rows)(u->x.rows, width, ATTN_STRIP, h, ATTN_q, a->along_s[ATTN_q], z->q0, z->n), AT(signed)(u->x.rows, ATTN_STRIP * width, a->scale);
+    AT(half_rows)(u->x.rows, width, ATTN_STRIP, h, ATTN_q, a->along_s[ATTN_q], z->q0, z->n), AT(signed)(u->x.rows,
+        ATTN_STRIP * width, a->scale);
     AT(turned)(z->qturned, ATTN_STRIP, u->x.rows, width / 2, ATTN_STRIP, width / 2);
   }
 #endif
   if (!AT(paired)(a)) {
-    AT(rows_in)(u->rows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], z->q0), a->stored[ATTN_q], z->n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+    AT(rows_in)(u->rows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], z->q0), a->stored[ATTN_q], z->n, d,
+        a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
     AT(turned)(z->q, ATTN_STRIP, u->rows, width, ATTN_STRIP, width);
   }
   for (int i = 0; i < ATTN_STRIP; i++) z->top[i] = (W)-1e30, z->sum[i] = 0;
@@ -734,9 +754,12 @@ ATTN_SLOW void AT(strip_out)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h, W 
   for (i64 e = 0; e < d; e++)
     for (int i = 0; i < ATTN_STRIP; i++) o[e * ATTN_STRIP + i] *= share[i];
   AT(turned)(u->rows, width, z->o, ATTN_STRIP, width, ATTN_STRIP);
-  AT(rows_out)(AT(row)(h, ATTN_out, a->along_s[ATTN_out], z->q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], u->rows, width);
-  for (int i = 0; i < ATTN_STRIP; i++) z->sum[i] = z->sum[i] > 0 ? z->top[i] * by + EXP_1(log, W)(z->sum[i]) : (W)MT_INF_F32;
-  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work, i * a->along_s[ATTN_lse], z->sum[i]);
+  AT(rows_out)(AT(row)(h, ATTN_out, a->along_s[ATTN_out], z->q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out],
+      a->along_d[ATTN_out], u->rows, width);
+  for (int i = 0; i < ATTN_STRIP; i++) z->sum[i] = z->sum[i] > 0 ? z->top[i] * by + EXP_1(log,
+      W)(z->sum[i]) : (W)MT_INF_F32;
+  for (i64 i = 0; i < n && h->at[ATTN_lse]; i++) AT(store)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0),
+      ATTN_work, i * a->along_s[ATTN_lse], z->sum[i]);
 }
 
 #if ATTN_PAIRED
@@ -748,11 +771,14 @@ ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, con
   i64 width = AT(width)(a), n = 0;
   for (i64 i = 0; i < 2 * strips; i++) {
     AT(Strip) *z = &u->strip[i / 2];
-    i64 at = i % 2 * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n, k0, m, at), up = AT(up)(see);
+    i64 at = i % 2 * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n,
+        k0, m, at), up = AT(up)(see);
     if (k0 < z->from || see <= 0) continue;
     panel[n].z = z, panel[n].at = at, panel[n].m = m, panel[n].see = see;
-    scores[n] = (AT(Job)){.c = u->p + n % 2 * ATTN_KEYS * ATTN_PANEL, .cm = ATTN_PANEL, .m = up, .n = ATTN_PANEL, .a = k, .am = sk, .b = z->qturned + at, .bk = ATTN_STRIP, .k = width, .fresh = 1};
-    sums[n] = (AT(Job)){.c = z->o + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned, .am = ATTN_KEYS, .b = u->ppairs + n % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = up, .fresh = k0 == z->from};
+    scores[n] = (AT(Job)){.c = u->p + n % 2 * ATTN_KEYS * ATTN_PANEL, .cm = ATTN_PANEL, .m = up, .n = ATTN_PANEL,
+        .a = k, .am = sk, .b = z->qturned + at, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+    sums[n] = (AT(Job)){.c = z->o + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned,
+        .am = ATTN_KEYS, .b = u->ppairs + n % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = up, .fresh = k0 == z->from};
     n++;
   }
   if (n) AT(all_steps)(&scores[0]);
@@ -766,10 +792,13 @@ ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, con
     int masked = AT(hidden)(h, z->q0, z->n, k0, panel[i].m, at, u->ok);
     AT(Tops) tops;
     AT(floats) fade[2];
-    for (int v = 0; v < 2; v++) tops.top[v] = *(AT(floats) *)(z->top + at + 16 * v), tops.sum[v] = *(AT(floats) *)(z->sum + at + 16 * v);
-    int rose = AT(half_softmax)(u->ppairs + i % 2 * ATTN_PANEL, &tops, fade, u->p + i % 2 * ATTN_KEYS * ATTN_PANEL, panel[i].see, masked ? u->ok : 0, a->draws ? u->keep + at : 0, by, &jobs);
+    for (int v = 0; v < 2; v++) tops.top[v] = *(AT(floats) *)(z->top + at + 16 * v),
+        tops.sum[v] = *(AT(floats) *)(z->sum + at + 16 * v);
+    int rose = AT(half_softmax)(u->ppairs + i % 2 * ATTN_PANEL, &tops, fade, u->p + i % 2 * ATTN_KEYS * ATTN_PANEL,
+        panel[i].see, masked ? u->ok : 0, a->draws ? u->keep + at : 0, by, &jobs);
     AT(last_steps)(&jobs);
-    for (int v = 0; v < 2; v++) *(AT(floats) *)(z->top + at + 16 * v) = tops.top[v], *(AT(floats) *)(z->sum + at + 16 * v) = tops.sum[v];
+    for (int v = 0; v < 2; v++) *(AT(floats) *)(z->top + at + 16 * v) = tops.top[v],
+        *(AT(floats) *)(z->sum + at + 16 * v) = tops.sum[v];
     W *o = z->o + at;
     for (i64 e = 0; e < width && rose && k0 > z->from; e++)
       for (int v = 0; v < 2; v++) *(AT(floats) *)(o + e * ATTN_STRIP + 16 * v) *= fade[v];
@@ -801,11 +830,13 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
-    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, strips == 1, u->v, &sv);
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
+        strips == 1, u->v, &sv);
 #if ATTN_PAIRED
     const uint16_t *hk = 0, *hv;
     if (paired) {
-      hv = AT(half_keys)(h, ATTN_v, k0, some, strips == 1, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv, AT(up)(some), width);
+      hv = AT(half_keys)(h, ATTN_v, k0, some, strips == 1, u->x.rows, &sv), AT(half_turned)(&u->x, hv, sv,
+          AT(up)(some), width);
       hk = AT(half_keys)(h, ATTN_k, k0, some, strips == 1, u->x.rows, &sk);
       AT(half_block)(u, h, strips, hk, sk, k0, by * ATTN_UNIT);
       continue;
@@ -859,7 +890,8 @@ typedef struct {                             // of queries side by side
 } AT(Back);
 
 typedef struct {                             // what vectors and tiles are read from first: at multiples of their size
-  W p[ATTN_KEYS * ATTN_STRIP], ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS], room[(5 * ATTN_QUERIES / ATTN_STRIP + 4) * AT(block_size)];
+  W p[ATTN_KEYS * ATTN_STRIP], ds[ATTN_KEYS * ATTN_STRIP], sums[2 * ATTN_SUMS],
+      room[(5 * ATTN_QUERIES / ATTN_STRIP + 4) * AT(block_size)];
 #if ATTN_PAIRED
   uint16_t prows[ATTN_KEYS * ATTN_QUERIES], dsrows[ATTN_KEYS * ATTN_QUERIES];
   uint32_t dspairs[ATTN_KEYS / 2 * ATTN_STRIP];
@@ -897,20 +929,25 @@ ATTN_SLOW void AT(queries_in)(AT(Back) *z, const AT(Head) *h) {
   const Attention *a = h->a;
   i64 q0 = z->q0, n = z->n;
   i64 d = a->d, width = AT(width)(a);
-  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d, a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
-  AT(rows_in)(z->orows, width, ATTN_STRIP, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n, d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
-  AT(turned)(z->q, ATTN_STRIP, z->qrows, width, ATTN_STRIP, width), AT(turned)(z->o, ATTN_STRIP, z->orows, width, ATTN_STRIP, width);
+  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_out, a->along_s[ATTN_out], q0), a->stored[ATTN_out], n, d,
+      a->along_s[ATTN_out], a->along_d[ATTN_out], 1);
+  AT(rows_in)(z->orows, width, ATTN_STRIP, AT(row)(h, ATTN_dout, a->along_s[ATTN_dout], q0), a->stored[ATTN_dout], n,
+      d, a->along_s[ATTN_dout], a->along_d[ATTN_dout], 1);
+  AT(turned)(z->q, ATTN_STRIP, z->qrows, width, ATTN_STRIP, width), AT(turned)(z->o, ATTN_STRIP, z->orows, width,
+      ATTN_STRIP, width);
   W sum[ATTN_STRIP] = {0};
   const W *q = z->q, *o = z->o;
   for (i64 e = 0; e < d; e++)
     for (int i = 0; i < ATTN_STRIP; i++) sum[i] += q[e * ATTN_STRIP + i] * o[e * ATTN_STRIP + i];
   for (int i = 0; i < ATTN_STRIP; i++) z->delta[i] = sum[i];
-  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d, a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
+  AT(rows_in)(z->qrows, width, ATTN_STRIP, AT(row)(h, ATTN_q, a->along_s[ATTN_q], q0), a->stored[ATTN_q], n, d,
+      a->along_s[ATTN_q], a->along_d[ATTN_q], (W)a->scale);
   AT(turned)(z->q, ATTN_STRIP, z->qrows, width, ATTN_STRIP, width);
 }
 
 // What a block of keys gives: dk, dv, dq of the slopes between.
-ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const W *k, i64 sk, const W *v, i64 sv, i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
+ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, const W *k, i64 sk, const W *v, i64 sv,
+    i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
   i64 d = a->d, width = AT(width)(a), n = z->n, see[2];
   for (int i = 0; i < 2; i++) see[i] = AT(seen)(a, z->q0, n, k0, m, i * ATTN_PANEL);
@@ -927,8 +964,10 @@ ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, co
   AT(product)(dvr, dv.step, all, width, u->p, ATTN_STRIP, 1, z->orows, width, n, 0);
   AT(product)(dkr, dk.step, all, width, u->ds, ATTN_STRIP, 1, z->qrows, width, n, 0);
   if (rest > 0) {
-    AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_STRIP + late, ATTN_STRIP, 1, z->orows + late * width, width, n - late, 0);
-    AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_STRIP + late, ATTN_STRIP, 1, z->qrows + late * width, width, n - late, 0);
+    AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_STRIP + late, ATTN_STRIP, 1,
+        z->orows + late * width, width, n - late, 0);
+    AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_STRIP + late, ATTN_STRIP, 1,
+        z->qrows + late * width, width, n - late, 0);
   }
 }
 
@@ -940,7 +979,8 @@ ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) 
   i64 width = AT(width)(a), all = ATTN_STRIP;
   uint32_t *out = (uint32_t *)(void *)z->qx.turned, *dout = (uint32_t *)(void *)z->ox.turned;
   AT(half_rows)(u->x.rows, width, all, h, ATTN_out, a->along_s[ATTN_out], q0, n), AT(turned)(out, all, u->x.rows, width / 2, all, width / 2);
-  AT(half_rows)(z->ox.rows, width, all, h, ATTN_dout, a->along_s[ATTN_dout], q0, n), AT(turned)(dout, all, z->ox.rows, width / 2, all, width / 2);
+  AT(half_rows)(z->ox.rows, width, all, h, ATTN_dout, a->along_s[ATTN_dout], q0, n), AT(turned)(dout, all, z->ox.rows,
+      width / 2, all, width / 2);
   W sum[ATTN_STRIP] = {0};
   for (i64 e = 0; e < width / 2; e++)
     for (i64 i = 0; i < all; i++) {
@@ -949,14 +989,17 @@ ATTN_SLOW void AT(half_queries_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) 
       sum[i] += f32_bits(x & 0xffff0000u) * f32_bits(y & 0xffff0000u);
     }
   for (int i = 0; i < ATTN_STRIP; i++) z->delta[i] = sum[i];
-  AT(half_rows)(z->qx.rows, width, all, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(z->qx.rows, all * width, a->scale);
+  AT(half_rows)(z->qx.rows, width, all, h, ATTN_q, a->along_s[ATTN_q], q0, n), AT(signed)(z->qx.rows, all * width,
+      a->scale);
   AT(turned)(z->qx.turned, all, z->qx.rows, width / 2, all, width / 2);
-  AT(half_pairs)(z->qx.pairs, z->qx.rows, width, width, all), AT(half_pairs)(z->ox.pairs, z->ox.rows, width, width, all);
+  AT(half_pairs)(z->qx.pairs, z->qx.rows, width, width, all), AT(half_pairs)(z->ox.pairs, z->ox.rows, width, width,
+      all);
 }
 
 // p, ds and dq of a block of keys; what a panel does not see of p and ds is 0. 32 keys at a time: while they go through the
 // slopes, the scores and do·v of the next are made, and dq of the panel before.
-ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first, i64 last, const uint16_t *k, i64 sk, const uint16_t *v, i64 sv, i64 k0, i64 some) {
+ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first, i64 last, const uint16_t *k, i64 sk,
+    const uint16_t *v, i64 sv, i64 k0, i64 some) {
   const Attention *a = h->a;
   enum { MOST = ATTN_QUERIES / ATTN_PANEL * (ATTN_KEYS / 32) };
   struct { AT(Back) *z; i64 at, m, see, j, column, panel; } part[MOST];
@@ -965,8 +1008,10 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
   int masked = 0;
   for (i64 i = 2 * first; i < 2 * last + 2; i++) {
     AT(Back) *z = &u->strip[i / 2];
-    i64 at = i % 2 * ATTN_PANEL, column = i * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n, k0, m, at), half = n % 2;
-    const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned + at, *dout = (const uint32_t *)(const void *)z->ox.turned + at;
+    i64 at = i % 2 * ATTN_PANEL, column = i * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS,
+        see = AT(seen)(a, z->q0, z->n, k0, m, at), half = n % 2;
+    const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned + at,
+        *dout = (const uint32_t *)(const void *)z->ox.turned + at;
     for (i64 j = 0; j < AT(up)(some); j += 32) {
       if (j >= see) {
         for (i64 r = j * ATTN_QUERIES + column; r < (j + 32) * ATTN_QUERIES; r += ATTN_QUERIES)
@@ -974,13 +1019,17 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
         continue;
       }
       half = n % 2;
-      part[n].z = z, part[n].at = at, part[n].m = m, part[n].see = see, part[n].j = j, part[n].column = column, part[n].panel = panels;
-      scores[n] = (AT(Job)){.c = u->p + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL, .a = k + j * sk, .am = sk, .b = q, .bk = ATTN_STRIP, .k = width, .fresh = 1};
-      slopes[n] = (AT(Job)){.c = u->ds + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL, .a = v + j * sv, .am = sv, .b = dout, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+      part[n].z = z, part[n].at = at, part[n].m = m, part[n].see = see, part[n].j = j, part[n].column = column,
+          part[n].panel = panels;
+      scores[n] = (AT(Job)){.c = u->p + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL,
+          .a = k + j * sk, .am = sk, .b = q, .bk = ATTN_STRIP, .k = width, .fresh = 1};
+      slopes[n] = (AT(Job)){.c = u->ds + half * 32 * ATTN_PANEL, .cm = ATTN_PANEL, .m = 32, .n = ATTN_PANEL,
+          .a = v + j * sv, .am = sv, .b = dout, .bk = ATTN_STRIP, .k = width, .fresh = 1};
       n++;
     }
     if (see > 0)
-      dq[panels] = (AT(Job)){.c = z->dq + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned, .am = ATTN_KEYS, .b = u->dspairs + panels % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = AT(up)(see)}, panels++;
+      dq[panels] = (AT(Job)){.c = z->dq + at, .cm = ATTN_STRIP, .m = width, .n = ATTN_PANEL, .a = u->x.turned,
+          .am = ATTN_KEYS, .b = u->dspairs + panels % 2 * ATTN_PANEL, .bk = ATTN_STRIP, .k = AT(up)(see)}, panels++;
   }
   if (n) AT(all_steps)(&scores[0]), AT(all_steps)(&slopes[0]);
   for (i64 i = 0; i < n; i++) {
@@ -992,8 +1041,10 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
     if (a->draws && j == 0 && (i == 0 || part[i - 1].z != z)) AT(drawn)(h, z->q0, z->n, k0, part[i].m, u->keep);
     if (j == 0) masked = AT(hidden)(h, z->q0, z->n, k0, part[i].m, at, u->ok);
     uint16_t *p = u->prows + j * ATTN_QUERIES + part[i].column, *ds = u->dsrows + j * ATTN_QUERIES + part[i].column;
-    AT(half_slopes)(p, ATTN_QUERIES, ds, u->dspairs + j / 2 * ATTN_STRIP + panel % 2 * ATTN_PANEL, u->p + i % 2 * 32 * ATTN_PANEL, u->ds + i % 2 * 32 * ATTN_PANEL, part[i].see - j, z->lse + at, z->delta + at,
-                    masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0, AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge, &jobs);
+    AT(half_slopes)(p, ATTN_QUERIES, ds, u->dspairs + j / 2 * ATTN_STRIP + panel % 2 * ATTN_PANEL,
+        u->p + i % 2 * 32 * ATTN_PANEL, u->ds + i % 2 * 32 * ATTN_PANEL, part[i].see - j, z->lse + at, z->delta + at,
+                    masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0,
+                        AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge, &jobs);
     AT(last_steps)(&jobs);
   }
   if (panels) AT(all_steps)(&dq[panels - 1]);
@@ -1005,7 +1056,8 @@ ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
   const Attention *a = h->a;
   W *dq = z->dq;
   for (int i = 0; i < ATTN_STRIP; i++) z->lse[i] = (W)MT_INF_F32;
-  for (i64 i = 0; i < z->n; i++) z->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work, i * a->along_s[ATTN_lse]) * ATTN_UNIT;
+  for (i64 i = 0; i < z->n; i++) z->lse[i] = AT(load)(AT(row)(h, ATTN_lse, a->along_s[ATTN_lse], z->q0), ATTN_work,
+      i * a->along_s[ATTN_lse]) * ATTN_UNIT;
   for (i64 i = 0, all = AT(width)(a) * ATTN_STRIP; i < all; i++) dq[i] = 0;
 #if ATTN_PAIRED
   if (AT(paired)(a)) AT(half_queries_in)(u, z, h);
@@ -1022,7 +1074,8 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
   u->rows = AT(take)(&room, ATTN_STRIP * width);
 #if ATTN_PAIRED
   if (paired) u->x = AT(halves_in)(&room, width), u->vrows = (uint16_t *)AT(take)(&room, ATTN_KEYS * width / 2);
-  if (paired) u->qpairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2), u->opairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2);
+  if (paired) u->qpairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2),
+      u->opairs = (uint32_t *)AT(take)(&room, ATTN_QUERIES * width / 2);
 #endif
   if (!paired) u->k = AT(take)(&room, ATTN_KEYS * width), u->v = AT(take)(&room, ATTN_KEYS * width);
   for (i64 i = 0; i < strips; i++) {
@@ -1046,11 +1099,13 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1;
     (void)last;                              // of the strips that see some of the keys: tiles take them at once
     const W *k = 0, *v = 0;
-    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some, strips == 1, u->v, &sv);
+    if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
+        strips == 1, u->v, &sv);
 #if ATTN_PAIRED
     const uint16_t *hk = 0, *hv = 0;
     if (paired) {
-      hk = AT(half_keys)(h, ATTN_k, k0, some, strips == 1, u->x.rows, &sk), hv = AT(half_keys)(h, ATTN_v, k0, some, strips == 1, u->vrows, &sv);
+      hk = AT(half_keys)(h, ATTN_k, k0, some, strips == 1, u->x.rows, &sk), hv = AT(half_keys)(h, ATTN_v, k0, some,
+          strips == 1, u->vrows, &sv);
       AT(half_turned)(&u->x, hk, sk, AT(up)(some), width);
     }
 #endif
@@ -1066,9 +1121,12 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
 #if ATTN_PAIRED
     if (!paired || first < 0) continue;
     AT(half_gradients)(u, h, first, last, hk, sk, hv, sv, k0, some);
-    i64 from_q = first * ATTN_STRIP, all = (last + 1) * ATTN_STRIP < n ? (last + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
-    AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES, u->opairs + from_q / 2 * width, width, all, 0);
-    AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES, u->qpairs + from_q / 2 * width, width, all, 0);
+    i64 from_q = first * ATTN_STRIP,
+        all = (last + 1) * ATTN_STRIP < n ? (last + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
+    AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES,
+        u->opairs + from_q / 2 * width, width, all, 0);
+    AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES,
+        u->qpairs + from_q / 2 * width, width, all, 0);
 #endif
   }
   for (i64 i = 0; i < strips; i++) {
@@ -1076,7 +1134,8 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
     W *dq = z->dq, scale = (W)a->scale;
     for (i64 e = 0, all = a->d * ATTN_STRIP; e < all; e++) dq[e] *= scale;
     AT(turned)(u->rows, width, z->dq, ATTN_STRIP, width, ATTN_STRIP);
-    AT(rows_out)(AT(row)(h, ATTN_dq, a->along_s[ATTN_dq], z->q0), a->stored[ATTN_dq], z->n, a->d, a->along_s[ATTN_dq], a->along_d[ATTN_dq], u->rows, width);
+    AT(rows_out)(AT(row)(h, ATTN_dq, a->along_s[ATTN_dq], z->q0), a->stored[ATTN_dq], z->n, a->d, a->along_s[ATTN_dq],
+        a->along_d[ATTN_dq], u->rows, width);
   }
 }
 
