@@ -137,7 +137,7 @@ static uint32_t normal(uint32_t i) {
   for (int k = 0; k < 2; k++, h = hash_mix(h, 2)) {
     int64_t sum = 0;                         // of uniform ones: 8 make a normal one
     for (int j = 0; j < 8; j++) sum += (int64_t)(h >> 8 * j & 255) - 127;
-    float x = (float)sum / 209;
+    float x = (float)(sum ? sum : 1) / 209;  // as a half of an f32, 0 would make it subnormal
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     both = both << 16 | bits >> 16;
