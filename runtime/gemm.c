@@ -82,13 +82,13 @@ static void choose_panels(Product *p, int threads) {
   int64_t rows, columns;
   panel_block(g->a, &rows, &columns);
   bool tiles = rows == columns, turned = g->ak != 1 && g->k > 1;
-  double fast = tiles ? 384 : 32, b_cost = 0.4, a_cost = turned ? tiles ? 0.6 : 0.3 : 0.1, best = INFINITY; // a unit of k
+  double fast = tiles ? 384 : 32, b_cost = 0.9, a_cost = turned ? 0.6 : 0.2, best = INFINITY; // a unit of k
   for (int64_t tn = columns; tn <= MOST_N; tn += columns) {
     int64_t nn = (g->n + tn - 1) / tn;
     for (int64_t nm = (g->m + MOST_M - 1) / MOST_M; nm <= (g->m + rows - 1) / rows && nm < 256; nm++) {
       int64_t tm = up_to((g->m + nm - 1) / nm, rows), count = (g->m + tm - 1) / tm * nn * p->moves;
       double tile = (double)(tm * tn) / fast + (double)tn * b_cost + (double)tm * a_cost;
-      double time = tile * ((double)((count + threads - 1) / threads) + 0.25);
+      double time = tile * ((double)((count + threads - 1) / threads) + 0.15);
       if (time < best) best = time, p->tm = tm, p->tn = tn, p->nm = (g->m + tm - 1) / tm, p->nn = nn;
     }
     if (tn >= g->n) break;
