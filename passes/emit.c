@@ -259,7 +259,7 @@ static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
     vec_push(p->arena, &row.param, (PlanParam){t->arg[i].t, t->arg[i].count, !t->arg[i].written, t->arg[i].written});
   if (!e->attention[t->work]) {
     text_printf(to, "#define W %s\n", dtype_name(t->work));
-    emit_c_text(to, kernel_attention_text);
+    emit_c_text(to, kernel_attention_parts_text), emit_c_text(to, kernel_attention_text);
     text_puts(to, "#undef W\n");
   }
   e->attention[t->work] = true;
