@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 
+enum { STACK = 16 << 20 };                   // of each thread: kernels keep blocks there, attention in f64 4 MiB
 typedef struct { Task *task; void *with; int64_t n, grain; } Job;
 
 struct Work {
@@ -59,13 +61,26 @@ int thread_start(pthread_t *t, void *(*main)(void *), void *with) {
   sigset_t all, was;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &was);
-  int e = pthread_create(t, 0, main, with);
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  pthread_attr_setstacksize(&attr, STACK);
+  int e = pthread_create(t, &attr, main, with);
+  pthread_attr_destroy(&attr);
   pthread_sigmask(SIG_SETMASK, &was, 0);
   return e;
 }
 
+// The caller computes too; its stack grows as far as it may.
+static void own_stack(void) {
+  struct rlimit l;
+  if (getrlimit(RLIMIT_STACK, &l) || l.rlim_cur == RLIM_INFINITY || l.rlim_cur >= STACK) return;
+  l.rlim_cur = l.rlim_max == RLIM_INFINITY ? STACK : MIN((rlim_t)STACK, l.rlim_max);
+  setrlimit(RLIMIT_STACK, &l);
+}
+
 Status work_create(Arena *a, int threads, Work **out) {
   Work *w = *out = NEW(a, Work);
+  own_stack();
   w->threads = 1;
   w->thread = NEW_N(a, pthread_t, threads);
   pthread_mutex_init(&w->lock, 0), pthread_cond_init(&w->wake, 0), pthread_cond_init(&w->done, 0);
