@@ -273,6 +273,13 @@ __attribute__((target(BASE_BF16))) static void put_bf16(const PanelShape *s, uin
 }
 
 // ---- a tile ---------------------------------------------------------------------------------------------------------------
+// The lines of c that a block is added to are on their way while it is made.
+INLINE void ask_for(const PanelShape *s, const char *c, int64_t rows, int64_t columns) {
+  int64_t bytes = (int64_t)dtype_bytes(s->c);
+  for (int64_t i = 0; i < rows; i++, c += s->cm * bytes)
+    for (int64_t x = 0; x < columns * bytes; x += 64) _mm_prefetch(c + x, _MM_HINT_T0);
+}
+
 // The blocks side by side from row i on
 VECTOR void row_of_blocks(const Tile *t, void *c, const Unit *a, int64_t ai, bool columns, int64_t i, int64_t units, bool fresh,
                           bool last, bool kept) {
@@ -282,11 +289,14 @@ VECTOR void row_of_blocks(const Tile *t, void *c, const Unit *a, int64_t ai, boo
     float *sum = kept ? t->sums + i * t->wide + j * rows : t->sums;
     const Unit *b = t->b + j / t->width * t->panel;
     int64_t n = MIN(step, s->n - j);
+    char *to = (char *)c + (size_t)(i * s->cm + j) * dtype_bytes(s->c);
+    int64_t m = MIN(rows, s->m - i);
+    if (last && s->accumulate) ask_for(s, to, m, n);
     if (t->tiles) block_tiles(sum, fresh, a, ai, b, t->panel, units);
     else block[t->per - 1][columns][(n - 1) / LANES](sum, fresh, a, ai, b, units);
     if (!last) continue;
-    if (s->c == DT_f32) put_f32(s, (float *)c + i * s->cm + j, sum, step, MIN(rows, s->m - i), n);
-    else put_bf16(s, (uint16_t *)c + i * s->cm + j, sum, step, MIN(rows, s->m - i), n);
+    if (s->c == DT_f32) put_f32(s, (float *)(void *)to, sum, step, m, n);
+    else put_bf16(s, (uint16_t *)(void *)to, sum, step, m, n);
   }
 }
 
