@@ -108,17 +108,19 @@ MT_FN float round_f16(float x) { return f32_f16(f16_f32(x)); }
 // ---- exp log tanh erf: Cephes' polynomials (S. Moshier), erf's N. Juffa's ------------------------------------------
 // Chains are kept short: terms in pairs, and selects that do not depend on one another. A processor looks about 100
 // instructions ahead, which is one element's chain of them.
-MT_FN float exp_f32(float x) {                         // 2^n e^r, |r| <= ln 2 / 2
-  float c = x < -104.0f ? -104.0f : x;                 // a NaN passes
-  float t = MT_FMA(c, 1.44269504f, 0x1.8p23f);         // rounds: the low bits of t are n
-  float n = t - 0x1.8p23f;
-  float r = MT_FMA(n, -0.693359375f, c);
+MT_FN float exp_rest(float x, float *t) {              // e^r of x = n ln 2 + r, |r| <= ln 2 / 2; the low bits of t are n
+  *t = MT_FMA(x, 1.44269504f, 0x1.8p23f);
+  float n = *t - 0x1.8p23f;
+  float r = MT_FMA(n, -0.693359375f, x);
   r = MT_FMA(n, 2.12194440e-4f, r);
   float z = r * r;
   float p = MT_FMA(1.9875691500e-4f, r, 1.3981999507e-3f);
   p = MT_FMA(p, z, MT_FMA(8.3334519073e-3f, r, 4.1665795894e-2f));
   p = MT_FMA(p, z, MT_FMA(1.6666665459e-1f, r, 5.0000001201e-1f));
-  p = MT_FMA(p, z, r) + 1.0f;
+  return MT_FMA(p, z, r) + 1.0f;
+}
+MT_FN float exp_f32(float x) {
+  float t, p = exp_rest(x < -104.0f ? -104.0f : x, &t);                 // a NaN passes
   int32_t i = (int32_t)(bits_f32(t) - 0x4b400000u), h = i >> 1;         // in two factors: n is -150 to 128
   p = p * f32_bits((uint32_t)(h + 127) << 23) * f32_bits((uint32_t)(i - h + 127) << 23);
   return x > 88.722839f ? MT_INF_F32 : p;
@@ -187,17 +189,8 @@ MT_FN float sech2_f32(float x) {                       // 1 - tanh^2
   return y * (2.0f - y);
 }
 MT_FN float exp0_f32(float x) {                        // e^x of x <= 0; below 2^-126 it is 0
-  float t = MT_FMA(x, 1.44269504f, 0x1.8p23f);         // as in exp
-  float n = t - 0x1.8p23f;
-  float r = MT_FMA(n, -0.693359375f, x);
-  r = MT_FMA(n, 2.12194440e-4f, r);
-  float z = r * r;
-  float p = MT_FMA(1.9875691500e-4f, r, 1.3981999507e-3f);
-  p = MT_FMA(p, z, MT_FMA(8.3334519073e-3f, r, 4.1665795894e-2f));
-  p = MT_FMA(p, z, MT_FMA(1.6666665459e-1f, r, 5.0000001201e-1f));
-  p = MT_FMA(p, z, r) + 1.0f;
-  p = p * f32_bits((bits_f32(t) << 23) + 0x3f800000u);
-  return x < -87.336544f ? 0.0f : p;
+  float t, p = exp_rest(x, &t);
+  return x < -87.336544f ? 0.0f : p * f32_bits((bits_f32(t) << 23) + 0x3f800000u);
 }
 
 MT_FN float erf_f32(float x) {
