@@ -82,7 +82,7 @@ static void choose_panels(Product *p, int threads) {
   int64_t rows, columns;
   panel_block(g->a, &rows, &columns);
   bool tiles = rows == columns, turned = g->ak != 1 && g->k > 1;
-  double fast = tiles ? 384 : 32, b_cost = 0.9, a_cost = turned ? 0.6 : 0.2, best = INFINITY; // a unit of k
+  double fast = tiles ? 500 : 32, b_cost = 0.9, a_cost = turned ? 0.6 : 0.2, best = INFINITY; // a unit of k
   for (int64_t tn = columns; tn <= MOST_N; tn += columns) {
     int64_t nn = (g->n + tn - 1) / tn;
     for (int64_t nm = (g->m + MOST_M - 1) / MOST_M; nm <= (g->m + rows - 1) / rows && nm < 256; nm++) {

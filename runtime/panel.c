@@ -18,6 +18,7 @@ enum { LANES = 16, ROWS = 8, COLUMNS = 48, SIDE = 32 };              // of the b
 // units of k at a time; rows of a that are copied at a time; units between panels, lest their lines share few sets of a cache;
 // rows that are fetched before they are copied
 enum { CHUNK = 768, TURNED = 128, PAD = 16, AHEAD = 16 };
+enum { PART = 128, GROUP = 4 };              // by tiles: units of k, and blocks side by side, see row_by_tiles
 enum { ROOM_A = TURNED * (CHUNK + PAD) };
 typedef float __attribute__((may_alias)) Unit;                        // only moved, where it is two bf16
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -274,29 +275,58 @@ __attribute__((target(BASE_BF16))) static void put_bf16(const PanelShape *s, uin
 
 // ---- a tile ---------------------------------------------------------------------------------------------------------------
 // The lines of c that a block is added to are on their way while it is made.
-INLINE void ask_for(const PanelShape *s, const char *c, int64_t rows, int64_t columns) {
+VECTOR void ask_for(const PanelShape *s, const char *c, int64_t rows, int64_t columns) {
   int64_t bytes = (int64_t)dtype_bytes(s->c);
   for (int64_t i = 0; i < rows; i++, c += s->cm * bytes)
     for (int64_t x = 0; x < columns * bytes; x += 64) _mm_prefetch(c + x, _MM_HINT_T0);
 }
 
-// The blocks side by side from row i on
-VECTOR void row_of_blocks(const Tile *t, void *c, const Unit *a, int64_t ai, bool columns, int64_t i, int64_t units, bool fresh,
-                          bool last, bool kept) {
+// What follows the last chunk of a block
+VECTOR void put(const PanelShape *s, char *c, const float *sum, int64_t ld, int64_t rows, int64_t columns) {
+  if (s->c == DT_f32) put_f32(s, (float *)(void *)c, sum, ld, rows, columns);
+  else put_bf16(s, (uint16_t *)(void *)c, sum, ld, rows, columns);
+}
+
+typedef struct {
+  void *c;
+  const Unit *a;                             // the rows from i on
+  int64_t ai, i, units;
+  bool columns, fresh, last, kept;           // columns: they lie side by side in a, rows of units 8 long
+} Row;
+
+static char *place(const PanelShape *s, const Row *r, int64_t j) {
+  return (char *)r->c + (size_t)(r->i * s->cm + j) * dtype_bytes(s->c);
+}
+
+// The blocks side by side of some rows
+VECTOR void row_by_vectors(const Tile *t, const Row *r) {
   const PanelShape *s = t->s;
-  int64_t rows = t->tiles ? SIDE : ROWS, step = t->tiles ? SIDE : COLUMNS;
-  for (int64_t j = 0; j < s->n; j += step) {
-    float *sum = kept ? t->sums + i * t->wide + j * rows : t->sums;
-    const Unit *b = t->b + j / t->width * t->panel;
-    int64_t n = MIN(step, s->n - j);
-    char *to = (char *)c + (size_t)(i * s->cm + j) * dtype_bytes(s->c);
-    int64_t m = MIN(rows, s->m - i);
-    if (last && s->accumulate) ask_for(s, to, m, n);
-    if (t->tiles) block_tiles(sum, fresh, a, ai, b, t->panel, units);
-    else block[t->per - 1][columns][(n - 1) / LANES](sum, fresh, a, ai, b, units);
-    if (!last) continue;
-    if (s->c == DT_f32) put_f32(s, (float *)(void *)to, sum, step, m, n);
-    else put_bf16(s, (uint16_t *)(void *)to, sum, step, m, n);
+  int64_t m = MIN(ROWS, s->m - r->i);
+  for (int64_t j = 0; j < s->n; j += COLUMNS) {
+    float *sum = r->kept ? t->sums + r->i * t->wide + j * ROWS : t->sums;
+    int64_t n = MIN(COLUMNS, s->n - j);
+    if (r->last && s->accumulate) ask_for(s, place(s, r, j), m, n);
+    block[t->per - 1][r->columns][(n - 1) / LANES](sum, r->fresh, r->a, r->ai, t->b + j / COLUMNS * t->panel, r->units);
+    if (r->last) put(s, place(s, r, j), sum, COLUMNS, m, n);
+  }
+}
+
+// The same by tiles. Neither a's rows nor a panel of b over a whole chunk stay in the first cache; a's over a part of it do
+// for some blocks, whose sums do as well.
+VECTOR void row_by_tiles(const Tile *t, const Row *r) {
+  const PanelShape *s = t->s;
+  int64_t m = MIN(SIDE, s->m - r->i);
+  for (int64_t j0 = 0; j0 < s->n; j0 += GROUP * SIDE) {
+    int64_t end = MIN(j0 + GROUP * SIDE, s->n);
+    float *sums = r->kept ? t->sums + r->i * t->wide + j0 * SIDE : t->sums;
+    for (int64_t x = 0; x < r->units; x += PART)
+      for (int64_t j = j0; j < end; j += SIDE) {
+        if (!x && r->last && s->accumulate) ask_for(s, place(s, r, j), m, MIN(SIDE, s->n - j));
+        block_tiles(sums + (j - j0) * SIDE, r->fresh && !x, r->a + x, r->ai, t->b + j / LANES * t->panel + x * LANES, t->panel,
+                    MIN(PART, r->units - x));
+      }
+    for (int64_t j = j0; j < end && r->last; j += SIDE)
+      put(s, place(s, r, j), sums + (j - j0) * SIDE, SIDE, m, MIN(SIDE, s->n - j));
   }
 }
 
@@ -306,23 +336,26 @@ static void chunk(const Tile *t, void *c, const char *a, int64_t k, bool fresh, 
   bool columns = !(s->ak == 1 || s->k == 1);
   int64_t row = up(units, 16) + PAD;
   if (t->tiles) units = up(units, 16);
-  for (int64_t i = 0; i < s->m; i += rows) {
+  Row r = {.c = c, .units = units, .columns = columns && !t->tiles, .fresh = fresh, .last = last, .kept = kept};
+  for (int64_t i = r.i = 0; i < s->m; i += rows, r.i = i) {
     const char *from = a + (columns ? i : i * s->am) * bytes;
     int64_t m = MIN(rows, s->m - i);
     int64_t at = i % TURNED, many = MIN(TURNED, s->m - i);           // some rows at once, where they lie side by side
     if (columns && t->tiles) {
       if (!at) turn_a_rows(t, from, many, up(many, SIDE), k, row);
-      row_of_blocks(t, c, t->a + at * row, row, false, i, units, fresh, last, kept);
+      r.a = t->a + at * row, r.ai = row;
     } else if (columns) {
       int64_t panel = ROWS * units + PAD;
       if (!at) copy_a_columns(t, from, many, k, panel);
-      row_of_blocks(t, c, t->a + at / ROWS * panel, 1, true, i, units, fresh, last, kept);
+      r.a = t->a + at / ROWS * panel, r.ai = 1;
     } else if (m < rows || k % (t->tiles ? 32 : t->per) || s->am % t->per || (uintptr_t)from % 4) {
       copy_a_rows(t, from, m, rows, k, row);
-      row_of_blocks(t, c, t->a, row, false, i, units, fresh, last, kept);
+      r.a = t->a, r.ai = row;
     } else {
-      row_of_blocks(t, c, (const Unit *)(const void *)from, s->am / t->per, false, i, units, fresh, last, kept);
+      r.a = (const Unit *)(const void *)from, r.ai = s->am / t->per;
     }
+    if (t->tiles) row_by_tiles(t, &r);
+    else row_by_vectors(t, &r);
   }
 }
 
