@@ -425,21 +425,27 @@ static void streams_end(Emit *e, uint32_t r) {
   reset(e, e->streamed);
 }
 
-// The loop over the m points along r from `at`. Where much is read, in steps, each of which asks for the same step of
-// the next m points: the hardware does not look past a page, and asking for much at once waits as long as reading it.
+// Asks for what a step reads of an operand, so many elements further on: the hardware does not look past a page, and
+// asking for much at once waits as long as reading it. The first opens the loop over the steps, along r.
+static void ask(Emit *e, bool first, const Ins *x, uint32_t r, const char *from, const char *n, const char *on) {
+  if (first) {
+    open(e, "for (i64 s = 0; s < m; s += %d)", STEP);
+    if (*n == 'n') line(e, "const i64 n = m - s < %d ? m - s : %d;", STEP, STEP);
+    line(e, "const i64 i%u = %s + s;", r, from);
+  }
+  line(e, "ahead(b%d + %s + %s, %s * %d);", x->buf, address(e, &x->at), on, n, (int)dtype_bytes(e->k->buf[x->buf].dtype));
+}
+static const char *step_of(Emit *e, uint32_t r) { return e->k->range[r].valid % STEP ? "n" : arena_printf(e->a, "%d", STEP); }
+
+// The loop over the m points along r from `at`. Where much is read, each step asks for the same one of the next m points.
 static void open_points(Emit *e, uint32_t r) {
   bool any = false;
-  const char *n = e->k->range[r].valid % STEP ? "n" : arena_printf(e->a, "%d", STEP);
+  const char *n = step_of(e, r);
   for (uint32_t v = 1; v < e->k->ins.n; v++) {
     const Ins *x = kernel_ins(e->k, v);
     if (x->op != KI_load || !e->need[v] || e->fetched[v] || e->home[v] || x->at.index || x->at.stride[r] != 1) continue;
     if (e->across[v] || span(e, x) < AHEAD) continue;
-    if (!any) {
-      open(e, "for (i64 s = 0; s < m; s += %d)", STEP);
-      if (*n == 'n') line(e, "const i64 n = m - s < %d ? m - s : %d;", STEP, STEP);
-      line(e, "const i64 i%u = at + s;", r);
-    }
-    line(e, "ahead(b%d + %s + m, %s * %d);", x->buf, address(e, &x->at), n, (int)dtype_bytes(e->k->buf[x->buf].dtype));
+    ask(e, !any, x, r, "at", n, "m");
     e->fetched[v] = 1, any = true;
   }
   if (any) open(e, "MT_FREE for (i64 j = s; j < s + %s; j++)", n);
@@ -855,18 +861,12 @@ static void emit_row(Emit *e, const char *symbol) {
 // along: the range of the next row, -1: none that is known.
 static void column_row(Emit *e, int col, int along, const uint32_t *red, uint32_t nred) {
   bool any = false;
-  const char *n = col >= 0 && e->k->range[col].valid % STEP == 0 ? arena_printf(e->a, "%d", STEP) : "n";
+  const char *n = col >= 0 ? step_of(e, (uint32_t)col) : "n";
   for (uint32_t v = 1; v < e->k->ins.n && col >= 0 && along >= 0; v++) {
     const Ins *x = kernel_ins(e->k, v);
-    if (x->op != KI_load || !e->need[v] || x->at.index || x->at.stride[col] != 1 || !x->at.stride[along]) continue;
-    if (span(e, x) < AHEAD) continue;
-    if (!any) {
-      open(e, "for (i64 s = 0; s < m; s += %d)", STEP);
-      if (*n == 'n') line(e, "const i64 n = m - s < %d ? m - s : %d;", STEP, STEP);
-      line(e, "const i64 i%d = c0 + s;", col);
-    }
-    line(e, "ahead(b%d + %s + %lldll, %s * %d);", x->buf, address(e, &x->at), (Long)x->at.stride[along] * 2, n,
-         (int)dtype_bytes(e->k->buf[x->buf].dtype));
+    if (x->op != KI_load || !e->need[v] || x->at.index || x->at.stride[col] != 1) continue;
+    if (!x->at.stride[along] || span(e, x) < AHEAD) continue;
+    ask(e, !any, x, (uint32_t)col, "c0", n, arena_printf(e->a, "%lldll", (Long)x->at.stride[along] * 2));
     any = true;
   }
   if (any) open(e, "MT_FREE for (i64 j = s; j < s + %s; j++)", n);

@@ -402,7 +402,7 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
 #endif
 
 ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
-  (void)u;
+  (void)u;                                   // tiles have room there
   const Attention *a = h->a;
   W *dq = z->dq;
   for (int i = 0; i < ATTN_STRIP; i++) z->lse[i] = (W)MT_INF_F32;
@@ -570,4 +570,6 @@ ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *sc
 #undef ATTN_UNIT
 #undef ATTN_FMA
 #undef ATTN_SLOW
+#undef ATTN_CONTRACT
+#undef ATTN_OPEN
 #endif

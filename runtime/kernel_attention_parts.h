@@ -61,10 +61,10 @@ typedef W AT(vec) __attribute__((vector_size(AT(bytes)), aligned(sizeof(W)), may
 // A tile is R rows of V vectors, in registers. Sixteen sums hide what a multiplication waits; four vectors side by side
 // need the fewest loads. The loops over them are opened before the compiler decides what lies in memory.
 #if !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC optimize("fp-contract=fast")
 #define ATTN_CONTRACT
 #define ATTN_OPEN _Pragma("GCC unroll 16")
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
 #else
 #define ATTN_CONTRACT _Pragma("clang fp contract(fast)")
 #define ATTN_OPEN _Pragma("clang loop unroll(full)")
@@ -97,8 +97,6 @@ ATTN_TILE(4, 4)
 #if !defined(__clang__)
 #pragma GCC pop_options
 #endif
-#undef ATTN_CONTRACT
-#undef ATTN_OPEN
 
 // n: a multiple of ATTN_PANEL. A strip of b stays in the first cache while the rows of a pass.
 MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 all, int fresh) {
@@ -517,11 +515,6 @@ MT_FN AT(words) AT(paired_up)(AT(floats) even, AT(floats) odd) {
 #if !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast,no-tree-ter")  // ter: puts what has one use there, chain after chain
-#define ATTN_CONTRACT
-#define ATTN_OPEN _Pragma("GCC unroll 16")
-#else
-#define ATTN_CONTRACT _Pragma("clang fp contract(fast)")
-#define ATTN_OPEN _Pragma("clang loop unroll(full)")
 #endif
 // AT(exp) of each, side by side: a core looks ahead over one such chain, not over four
 MT_FN void AT(powers)(AT(floats) *x, int n) {
@@ -629,8 +622,6 @@ ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint
 #if !defined(__clang__)
 #pragma GCC pop_options
 #endif
-#undef ATTN_CONTRACT
-#undef ATTN_OPEN
 
 // Rows of k or v as they lie when nothing is to be padded, as keys does; else copied to room.
 MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, int once, uint16_t *room, i64 *step) {

@@ -9,6 +9,7 @@
 // those of m and n anything, as it goes nowhere.
 #include "runtime/panel.h"
 #include "runtime/jit.h"
+#include "runtime/vector.h"
 #include <string.h>
 
 #ifdef __x86_64__
@@ -23,10 +24,9 @@ enum { ROOM_A = TURNED * (CHUNK + PAD) };
 typedef float __attribute__((may_alias)) Unit;                        // only moved, where it is two bf16
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-#define BASE "avx512f,avx512bw,avx512dq,avx512vl,fma"
-#define BASE_BF16 BASE ",avx512bf16"
-#define VECTOR static __attribute__((target(BASE)))
-#define INLINE static inline __attribute__((always_inline, target(BASE)))
+#define MT_AVX512_BF16 MT_AVX512 ",avx512bf16"
+#define VECTOR static __attribute__((target(MT_AVX512)))
+#define INLINE static inline __attribute__((always_inline, target(MT_AVX512)))
 #define EACH _Pragma("GCC unroll 16")                                // as many as there are
 
 typedef struct {
@@ -205,15 +205,15 @@ typedef void Block(float *sum, bool fresh, const Unit *a, int64_t ai, const Unit
   }
 #define F32(c, x, y) _mm512_fmadd_ps(x, y, c)
 #define BF16(c, x, y) _mm512_dpbf16_ps(c, (__m512bh)(x), (__m512bh)(y))
-BLOCKS(f32, BASE, 1, F32) BLOCKS(f32, BASE, 2, F32) BLOCKS(f32, BASE, 3, F32)
-BLOCKS(bf16, BASE_BF16, 1, BF16) BLOCKS(bf16, BASE_BF16, 2, BF16) BLOCKS(bf16, BASE_BF16, 3, BF16)
+BLOCKS(f32, MT_AVX512, 1, F32) BLOCKS(f32, MT_AVX512, 2, F32) BLOCKS(f32, MT_AVX512, 3, F32)
+BLOCKS(bf16, MT_AVX512_BF16, 1, BF16) BLOCKS(bf16, MT_AVX512_BF16, 2, BF16) BLOCKS(bf16, MT_AVX512_BF16, 3, BF16)
 static Block *const block[2][2][3] = { // by elements of a unit, how a lies, vectors
   {{f32_rows_1, f32_rows_2, f32_rows_3}, {f32_columns_1, f32_columns_2, f32_columns_3}},
   {{bf16_rows_1, bf16_rows_2, bf16_rows_3}, {bf16_columns_1, bf16_columns_2, bf16_columns_3}},
 };
 
 // SIDE × SIDE; rows of a `ai` units apart, units a multiple of 16
-#define TILES __attribute__((noinline, target(BASE ",amx-tile,amx-bf16")))
+#define TILES __attribute__((noinline, target(MT_AVX512 ",amx-tile,amx-bf16")))
 TILES static void block_tiles(float *sum, bool fresh, const Unit *a, int64_t ai, const Unit *b, int64_t panel, int64_t units) {
   size_t wide = SIDE * sizeof *sum, row = (size_t)ai * sizeof *a;
   float *below = sum + 16 * SIDE;
@@ -258,7 +258,7 @@ VECTOR void put_f32(const PanelShape *s, float *c, const float *sum, int64_t ld,
     }
 }
 
-__attribute__((target(BASE_BF16))) static void put_bf16(const PanelShape *s, uint16_t *c, const float *sum, int64_t ld,
+__attribute__((target(MT_AVX512_BF16))) static void put_bf16(const PanelShape *s, uint16_t *c, const float *sum, int64_t ld,
                                                         int64_t rows, int64_t columns) {
   __m512 alpha = _mm512_set1_ps((float)s->alpha);
   for (int64_t i = 0; i < rows; i++, sum += ld, c += s->cm)
@@ -371,8 +371,7 @@ size_t panel_room(int64_t m, int64_t n) {
 }
 
 bool panel_has(DType t) {
-  return (t == DT_f32 || t == DT_bf16) && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && (t == DT_f32 || __builtin_cpu_supports("avx512bf16"));
+  return (t == DT_f32 || (t == DT_bf16 && __builtin_cpu_supports("avx512bf16"))) && has_avx512();
 }
 
 Str panel_name(void) { return jit_tiles() ? "amx" : __builtin_cpu_supports("avx512bf16") ? "avx512_bf16" : "avx512"; }

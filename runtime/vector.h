@@ -6,6 +6,7 @@
 #ifndef MT_VECTOR_H
 #define MT_VECTOR_H
 #include "runtime/kernel_math.h"
+#include <stdbool.h>
 
 #if defined __x86_64__ && defined __clang__
 #define MT_FOR(isa) __attribute__((target(isa)))
@@ -14,14 +15,16 @@
 #endif
 
 #ifdef __x86_64__
+#define MT_AVX512 "avx512f,avx512dq,avx512bw,avx512vl,fma"           // what code for vectors of 16 lanes may use
+MT_FN bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
 #define VECTORS(type, name, parameters, arguments) \
   static type name##_plain parameters { name arguments; } \
   MT_FOR("avx2,fma") static type name##_avx2 parameters { name arguments; } \
-  MT_FOR("avx512f,avx512dq,avx512bw,avx512vl,fma") static type name##_avx512 parameters { name arguments; } \
+  MT_FOR(MT_AVX512) static type name##_avx512 parameters { name arguments; } \
   static inline type name##_here parameters { \
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
-        __builtin_cpu_supports("avx512vl")) \
-      name##_avx512 arguments; \
+    if (has_avx512()) name##_avx512 arguments; \
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) name##_avx2 arguments; \
     else name##_plain arguments; \
   }
