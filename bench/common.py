@@ -115,10 +115,6 @@ def plan_text(path):
     return lines
 
 
-def plan_memory(path):
-    return sum(int(words[2]) for words in plan_text(path) if words[0] == "memory")
-
-
 def write_tokens(prefix, vocab, count=1 << 18):
     """Random tokens in one document, as mtdata writes them (runtime/indexed.h)."""
     tokens = array.array("H" if vocab <= 1 << 16 else "i", random.Random(1).choices(range(vocab), k=count))

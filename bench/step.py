@@ -4,7 +4,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import argparse, atexit, glob, json, os, re, select, signal, statistics, subprocess, tempfile, time
-from common import Build, Case, Rates, copy_mib, die, plan_memory, product, say, table, write_json, write_tokens
+from common import Build, Case, Rates, copy_mib, die, product, say, table, write_json, write_tokens
 
 BYTES = 28  # a parameter's update: weight, gradient, two moments read; weight and moments written
 LEAST = {"f32": 180.0, "bf16": 330.0}
@@ -153,7 +153,6 @@ class Ours:
     WARM = 2
 
     def __init__(self, build, plan, data, threads, folder):
-        self.plan = plan_memory(plan)
         self.process = Process(
             [build.mtrun, plan, "--data", data, "--threads", str(threads), "--log-json", "-"], None, folder
         )
@@ -165,7 +164,7 @@ class Ours:
             self.process.end()
             raise
         self.process.stop()
-        self.memory = last["memory"]
+        self.memory, self.planned = last["memory"], last["memory_planned"]
 
     def round(self, steps):
         self.process.go_on()
@@ -219,7 +218,7 @@ class Torch:
         self.name = "torch " + mode
         peer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer.py")
         self.process = Process([found["python"], peer, json.dumps(about)], dict(os.environ, **found["env"]), folder)
-        self.seconds, self.plan = [], None
+        self.seconds, self.planned = [], None
         try:
             start = self.process.line()
             if "error" in start:
@@ -354,7 +353,7 @@ def measure(case, precision, o, build, torch, rates, folder):
             ms=[1e3 * s for s in w.seconds],
             median_ms=1e3 * statistics.median(w.seconds),
             memory=w.memory,
-            plan_memory=w.plan,
+            plan_memory=w.planned,
             loss=w.loss,
         )
         for w in who

@@ -281,7 +281,8 @@ static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
   switch (g->stored[v]) {
   case STORED_arg: return input_of(e, g->f, v)->here;
   case STORED_var: return e->var[n->attr.var];
-  case STORED_temp: return plan_buffer(e->p, name, MEM_activations, g->at[v], type_bytes(e->m, t), t->dtype);
+  case STORED_temp:
+    return plan_buffer(e->p, name, g->lent[v] ? MEM_grads : MEM_activations, g->at[v], type_bytes(e->m, t), t->dtype);
   default: bug("emit: a value of %s has no place", g->f->name);
   }
 }
@@ -406,10 +407,35 @@ static void emit_loads(Emit *e, const Fn *f, PlanAt at) {
   ins_record(at, e->taken);
 }
 
+// When this function first writes each gradient. It may have their bytes until then when it begins them afresh, for good
+// when it does not touch them: they are complete between the steps, but only a step's update wants them.
+static uint32_t lent_bytes(const Emit *e, const Groups *g, Lent *lent) {
+  const Module *m = e->m;
+  uint32_t *begun = NEW_N(g->arena, uint32_t, m->var.n), n = 0;
+  bool writes = false;
+  for (NodeId i = 1; i < g->f->node.n; i++)
+    if (fn_node(g->f, i)->op == OP_read && m->var.at[fn_node(g->f, i)->attr.var].kind == VAR_grad) return 0;
+  for (uint32_t i = g->group.n; i--;) {
+    const Group *x = &g->group.at[i];
+    begun[x->var] = i + 1;
+    for (uint32_t k = 0; k < x->root.n; k++) begun[x->root.at[k].var] = i + 1;
+  }
+  for (VarId v = 1; v < m->var.n; v++) writes |= m->var.at[v].kind == VAR_grad && begun[v];
+  if (writes && e->p->microbatches != 1) return 0;
+  for (VarId v = 1; v < m->var.n; v++) {
+    if (m->var.at[v].kind != VAR_grad) continue;
+    const PlanBuffer *b = &e->p->buffer.at[e->var[v]];
+    int64_t bytes = (b->bytes + 63) & ~(int64_t)63;
+    if (bytes) lent[n++] = (Lent){b->at, bytes, begun[v] ? begun[v] : writes ? 0 : UINT32_MAX};
+  }
+  return n;
+}
+
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
-  memory_plan(g);
+  Lent *lent = NEW_N(a, Lent, e->m->var.n);
+  memory_plan(g, lent, lent_bytes(e, g, lent));
   g->bake = e->bake;
   Where w = {g, NEW_N(a, uint32_t, f->val.n), 0};
   uint32_t *copied = NEW_N(a, uint32_t, f->ret.n + 1);

@@ -389,6 +389,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   *g = (Groups){.m = m, .f = f, .arena = a};
   g->stored = NEW_N(a, uint8_t, n), g->moved = NEW_N(a, bool, n), g->returned = NEW_N(a, bool, n);
   g->group_of = NEW_N(a, uint32_t, n), g->last = NEW_N(a, uint32_t, n), g->at = NEW_N(a, int64_t, n);
+  g->lent = NEW_N(a, bool, n);
   g->born = NEW_N(a, uint32_t, n), g->within = NEW_N(a, Within, n), g->made_of_parts = NEW_N(a, bool, n);
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);
   u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n),

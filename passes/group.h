@@ -86,6 +86,7 @@ typedef struct {
   bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
   // by value: byte offset in its block (temps), index (small); made by memory_plan
   int64_t  *at;
+  bool     *lent;                            // by value: its block is that of the gradients; made by memory_plan
   VEC(Group) group;
   int64_t temp_bytes, small_count;
   // the hashes of random ops are part of the kernels: there are too many for slots
@@ -95,7 +96,9 @@ typedef struct {
 // apart: every value in memory and every op its own kernel
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
-void memory_plan(Groups *g);
+// Bytes of the gradients' block that nobody needs before step `until` (1 + group) writes them.
+typedef struct { int64_t at, bytes; uint32_t until; } Lent;
+void memory_plan(Groups *g, const Lent *lent, uint32_t nlent);   // lent: by place, without gaps
 // What buffer i of a kernel is: a variable (a scalar's slot among them), or a stored value's own place, or (both 0)
 // the block of all values without dims, 8 bytes each, seen as an array of t.
 // random: the hash of this op's path, in a slot of the scalar block, so that the layers share a kernel.

@@ -40,6 +40,8 @@ void   dev_cell(Dev *d, const DevCell *c);                        // waits while
 Status dev_sync(Dev *d);
 void  *dev_at(Dev *d, PlanArg at);                                // host address of a byte of a buffer
 void  *dev_slot(Dev *d, uint32_t slot);                           // of a scalar's 8 bytes; slot: 1 + index
+int64_t dev_rooms(const Dev *d);                                  // bytes that its threads have for products
+int64_t dev_planned(const Dev *d);                                // those and the plan's memory
 int64_t dev_before(const Dev *d);                                 // peak_bytes before it took the plan's memory
 Work  *dev_work(Dev *d);                                          // its workers, for the host while all is still
 

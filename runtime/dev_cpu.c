@@ -340,6 +340,12 @@ void dev_close(Dev *d) {
 
 Str dev_name(const Dev *d) { return d->name; }
 Str dev_libraries(const Dev *d) { return gemm_libraries(d->gemms); }
+int64_t dev_rooms(const Dev *d) { return gemm_rooms(d->gemms); }
+int64_t dev_planned(const Dev *d) {
+  int64_t bytes = dev_rooms(d);
+  for (int i = 0; i < MEM_COUNT; i++) bytes += d->plan->memory[i];
+  return bytes;
+}
 int64_t dev_before(const Dev *d) { return d->before; }
 Work *dev_work(Dev *d) { return d->work; }
 void *dev_slot(Dev *d, uint32_t slot) { return d->scalars + d->plan->slot.at[slot - 1].at; }

@@ -40,6 +40,7 @@ struct Gemms {
   OpenBlas openblas;
   OneDnn *onednn;
   Room *room;       // by worker
+  bool narrow;      // rooms are needed: products of 16-bit formats that are not by panels
   int threads;
   void **panels;    // by worker: panel_room of the largest tile
   size_t panels_bytes;
@@ -328,11 +329,11 @@ static float *lines(Arena *a, int64_t n) { // n numbers, from the start of a cac
 
 Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   Gemms *all = *out = NEW(a, Gemms);
-  bool used[LIB_COUNT] = {0}, narrow = false;
+  bool used[LIB_COUNT] = {0};
   for (uint32_t i = 1; i < p->gemm.n; i++) {
     const PlanGemm *g = &p->gemm.at[i];
     used[g->lib] = true;
-    narrow |= !is_wide(g) && g->lib != LIB_panels;
+    all->narrow |= !is_wide(g) && g->lib != LIB_panels;
     if (g->lib == LIB_panels && !panel_has(g->a))
       return fail(EXIT_UNAVAILABLE, "the plan's matrix products of %s need a CPU with %s: compile the plan here",
                   dtype_name(g->a), g->a == DT_f32 ? "AVX-512" : "AVX-512 BF16");
@@ -348,7 +349,7 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   all->libraries = t.n ? t.s : "";
   all->threads = threads;
   all->room = NEW_N(a, Room, threads);
-  for (int i = 0; i < threads && narrow; i++)
+  for (int i = 0; i < threads && all->narrow; i++)
     all->room[i] = (Room){lines(a, TILE_M * CHUNK_K), lines(a, CHUNK_K * TILE_N), lines(a, TILE_M * TILE_N)};
   all->product = NEW_N(a, Product, p->gemm.n);
   for (uint32_t i = 1; i < p->gemm.n; i++) TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
@@ -361,6 +362,11 @@ void gemm_close(Gemms *g) {
   if (!g) return;
   onednn_close(g->onednn);
   for (int i = 0; g->panels && i < g->threads; i++) free(g->panels[i]);
+}
+
+int64_t gemm_rooms(const Gemms *g) {
+  int64_t room = TILE_M * CHUNK_K + CHUNK_K * TILE_N + TILE_M * TILE_N;
+  return g->threads * ((int64_t)g->panels_bytes + (g->narrow ? room * (int64_t)sizeof(float) : 0));
 }
 
 Str gemm_libraries(const Gemms *g) { return g->libraries; }

@@ -329,8 +329,8 @@ static void start_block(Run *r) {
     {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
     {"checkpoints", s->save}, {"log", s->log_json},
   };
-  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan, MT_VERSION, about,
-              COUNT(about));
+  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan,
+              dev_rooms(r->dev), MT_VERSION, about, COUNT(about));
 }
 
 // The way: plan, device, data, state, steps, sample.

@@ -45,18 +45,19 @@ static double tokens_of(const Plan *p) { // of a step: entries of the first inpu
   return (double)p->global_batch;
 }
 
-static void put_memory(FILE *to, Arena *a, const Plan *p) {
-  double total = 0;
+static void put_memory(FILE *to, Arena *a, const Plan *p, int64_t rooms) {
+  double total = (double)rooms;
   for (int i = 0; i < MEM_COUNT; i++) {
     total += (double)p->memory[i];
     if (p->memory[i])
       fprintf(to, "  %-16s %-14s %12s\n", i ? "" : "memory", mem_name[i],
               bytes_text(a, (double)p->memory[i]));
   }
+  if (rooms) fprintf(to, "  %-16s %-14s %12s\n", "", "rooms", bytes_text(a, (double)rooms));
   fprintf(to, "  %-16s %-14s %12s\n", "", "total", bytes_text(a, total));
 }
 
-void start_print(FILE *to, const Plan *p, const char *version, const About *about, size_t n) {
+void start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, const About *about, size_t n) {
   Arena *a = arena_create();
   int64_t params = 0;
   Text formats;
@@ -77,7 +78,7 @@ void start_print(FILE *to, const Plan *p, const char *version, const About *abou
             p->microbatches == 1 ? "" : "es");
     fprintf(to, "  %-16s %s\n", "work of a step", flops_text(a, plan_step_flops(p)));
   }
-  put_memory(to, a, p);
+  put_memory(to, a, p, rooms);
   for (size_t i = 0; i < n; i++)
     if (about[i].text) fprintf(to, "  %-16s %s\n", about[i].label, about[i].text);
   fputc('\n', to), fflush(to);
@@ -192,7 +193,7 @@ Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
   const Exec *x = m->exec;
   const Plan *p = x->plan;
   MetricsStep s = {r, m->tokens, m->flops, (r->step + 1) * p->global_batch, x->update, x->skipped,
-                   dev_before(x->dev), valid};
+                   dev_before(x->dev), dev_planned(x->dev), valid};
   int64_t done = r->step + 1;
   double loss = NAN;
   Str loss_name = "loss";

@@ -16,6 +16,7 @@ typedef struct {                             // all a row of metrics.def may use
   double tokens, flops;                      // of a step
   int64_t samples, updates, skipped;
   int64_t before;                            // peak_bytes before the plan's memory was there
+  int64_t planned;                           // bytes that the plan and the threads were said to need
   const StepResult *valid;                   // 0: not evaluated after this step
 } MetricsStep;
 
@@ -29,7 +30,8 @@ typedef struct Metrics {
 } Metrics;
 
 typedef struct { Str label, text; } About;   // a row of the start block
-void   start_print(FILE *to, const Plan *p, const char *version, const About *about, size_t n);
+// rooms: bytes that the threads have for products, see gemm_rooms
+void   start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, const About *about, size_t n);
 
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
 // valid 0: not evaluated after this step

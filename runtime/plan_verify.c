@@ -1,7 +1,7 @@
 // plan_verify.c -- is a plan safe to run? Every id names a row, every access lies inside its buffer and every buffer
 // inside its block, no two accesses of one product collide, no stream waits for ever, no two streams touch the same
-// bytes without an order, and the cells are a step. It believes only plan.h's reader, which gives it rows of the
-// right form.
+// bytes without an order, nothing is overwritten while a step still reads it, and the cells are a step. It believes
+// only plan.h's reader, which gives it rows of the right form.
 //
 // What it cannot see is what a kernel does: the source and objects are the compiler's word. Run only plans you trust.
 #include "runtime/plan.h"
@@ -246,7 +246,8 @@ static bool check_gemms(Check *c) {
     if (!dtype_is_float(g->a) || !dtype_is_float(g->b) || !dtype_is_float(g->c) || (wide && wide != 3) ||
         !isfinite(g->alpha))
       return no(c, "gemm %u: no product of these formats", i);
-    if (g->lib != LIB_openblas && (g->a != g->b || (g->a != DT_f32 && g->a != DT_bf16) || (g->c != g->a && g->c != DT_f32)))
+    bool two = g->a == g->b && (g->a == DT_f32 || g->a == DT_bf16) && (g->c == g->a || g->c == DT_f32);
+    if (g->lib != LIB_openblas && !two)
       return no(c, "gemm %u: its library has no product of these formats", i);
     int64_t strides[] = {g->am, g->ak, g->bk, g->bn, g->cm, g->cn};
     bool right = is_matrix(g->m, g->k, g->am, g->ak) && is_matrix(g->k, g->n, g->bk, g->bn) &&
@@ -272,12 +273,13 @@ static bool check_gemms(Check *c) {
 }
 
 // ---- accesses ----------------------------------------------------------------------------------------------------
-typedef struct { PlanMem mem; int64_t at, end; bool written; } Touch;
+typedef struct { PlanMem mem; int64_t at, end; bool read, written; uint32_t buffer; } Touch;
+enum { READ = 1, WRITTEN = 2 };
 
-static Touch touch(const Plan *p, const PlanArg *a, int64_t count, DType t, bool written) {
+static Touch touch(const Plan *p, const PlanArg *a, int64_t count, DType t, unsigned how) {
   const PlanBuffer *b = &p->buffer.at[a->buffer];
   int64_t at = b->at + a->at;
-  return (Touch){b->mem, at, at + count * (int64_t)dtype_bytes(t), written};
+  return (Touch){b->mem, at, at + count * (int64_t)dtype_bytes(t), how & READ, how & WRITTEN, a->buffer};
 }
 
 static bool meets(const Touch *x, const Touch *y) {
@@ -293,13 +295,14 @@ static bool kernel_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch 
     const PlanParam *q = &k->param.at[i];
     if (!inside(p, a[i].buffer, a[i].at, q->count, q->dtype))
       return no(c, "argument %u of kernel %s is not inside buffer %u", i, k->symbol, a[i].buffer);
-    t[(*n)++] = touch(p, &a[i], q->count, q->dtype, q->written);
+    unsigned how = (q->read ? READ : 0) | (q->written ? WRITTEN : 0);
+    t[(*n)++] = touch(p, &a[i], q->count, q->dtype, how);
   }
   if (!k->work) return true;
   a += k->param.n;
   if (!inside(p, a->buffer, a->at, k->work, DT_u8) || a->at % 64)
     return no(c, "the work buffer of kernel %s is too small", k->symbol);
-  t[(*n)++] = touch(p, a, k->work, DT_u8, true);
+  t[(*n)++] = touch(p, a, k->work, DT_u8, WRITTEN);
   return true;
 }
 
@@ -312,7 +315,7 @@ static bool gemm_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t
     int64_t span = gemm_span(g, of[i].which);
     if (!inside(p, a[i].buffer, a[i].at, span, of[i].t))
       return no(c, "operand %d of gemm %u is not inside buffer %u", i, in->what, a[i].buffer);
-    t[(*n)++] = touch(p, &a[i], span, of[i].t, i == 0);
+    t[(*n)++] = touch(p, &a[i], span, of[i].t, i ? READ : (g->accumulate ? READ : 0) | WRITTEN);
   }
   return (!meets(&t[0], &t[1]) && !meets(&t[0], &t[2])) || no(c, "gemm %u writes what it reads", in->what);
 }
@@ -329,12 +332,12 @@ static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
       if (in->narg != 2 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8) ||
           !inside(p, a[1].buffer, a[1].at, in->bytes, DT_u8))
         return no(c, "a copy is not inside its buffers");
-      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, true), t[(*n)++] = touch(p, &a[1], in->bytes, DT_u8, false);
+      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, WRITTEN), t[(*n)++] = touch(p, &a[1], in->bytes, DT_u8, READ);
       return !meets(&t[0], &t[1]) || no(c, "a copy onto itself");
     case PI_zero:
       if (in->narg != 1 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8))
         return no(c, "a zero is not inside its buffer");
-      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, true);
+      t[(*n)++] = touch(p, &a[0], in->bytes, DT_u8, WRITTEN);
       return true;
     case PI_record: case PI_wait:
       return (in->what && in->what < p->event.n && !in->narg && !in->when) || no(c, "no event %u", in->what);
@@ -344,7 +347,7 @@ static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
       int64_t count = padded(p, input->dim, input->ndim);
       if (!inside(p, a[0].buffer, a[0].at, count, input->dtype))
         return no(c, "input %s is not inside buffer %u", input->name, a[0].buffer);
-      t[(*n)++] = touch(p, &a[0], count, input->dtype, true);
+      t[(*n)++] = touch(p, &a[0], count, input->dtype, WRITTEN);
       return true;
     }
     case PI_COUNT: break;
@@ -497,6 +500,113 @@ static bool check_streams(Check *c) {
   return !c->why && check_hazards(c, fn, n);
 }
 
+// ---- lifetimes ---------------------------------------------------------------------------------------------------
+// A buffer has its bytes from the first instruction that writes it to the last one that reads it: of one run of a
+// function; a gradient, of a step; what else stays between steps, always. Instructions are counted through all that
+// runs.
+typedef struct { int64_t at, end, first, last; uint32_t buffer; } Life;
+typedef VEC(Life) Lives;
+typedef struct { int64_t first, last; bool lasting; } Span; // first 0: not written yet
+
+static int by_first(const void *x, const void *y) {
+  const Life *a = x, *b = y;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  return (a->buffer > b->buffer) - (a->buffer < b->buffer);
+}
+
+static void life_add(Check *c, Lives *l, uint32_t buffer, const Span *s) {
+  const PlanBuffer *b = &c->p->buffer.at[buffer];
+  if (b->bytes && s->first) vec_push(c->arena, l, (Life){b->at, b->at + b->bytes, s->first, s->last, buffer});
+}
+
+// In the order in which they begin, those that live by place: a new one meets its neighbours or none.
+static bool lives_apart(Check *c, const Lives *l) {
+  Lives now = {0};
+  qsort(l->at, l->n, sizeof *l->at, by_first);
+  for (uint32_t i = 0; i < l->n; i++) {
+    const Life *x = &l->at[i];
+    uint32_t n = 0, where = 0;
+    for (uint32_t k = 0; k < now.n; k++)
+      if (now.at[k].last >= x->first) now.at[n++] = now.at[k];
+    now.n = n;
+    while (where < n && now.at[where].at < x->at) where++;
+    const Life *met = where && now.at[where - 1].end > x->at ? &now.at[where - 1]
+                      : where < n && now.at[where].at < x->end ? &now.at[where] : 0;
+    if (met)
+      return no(c, "%s and %s share bytes while both are needed", c->p->buffer.at[met->buffer].name,
+                c->p->buffer.at[x->buffer].name);
+    vec_push(c->arena, &now, (Life){0});
+    memmove(now.at + where + 1, now.at + where, (n - where) * sizeof *now.at);
+    now.at[where] = *x;
+  }
+  return true;
+}
+
+static bool live_touch(Check *c, const Touch *t, Span *s, int64_t now, const PlanFn *f, uint32_t ins) {
+  if (!s->first && (t->read || !t->written))
+    return no(c, "instruction %u of %s (%s) reads %s, which nothing has written", ins, f->name,
+              plan_place(c->p, c->arena, f->ins.at[ins].line), c->p->buffer.at[t->buffer].name);
+  if (!s->first) s->first = now;
+  s->last = now;
+  return true;
+}
+
+// The functions run one after the other; later[i]: it is not the first microbatch's.
+static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_t nfn) {
+  const Plan *p = c->p;
+  Lives lives[MEM_COUNT] = {0};
+  Span *span = NEW_N(c->arena, Span, p->buffer.n);
+  VEC(uint32_t) met = {0};                                 // in this run of a function
+  int64_t now = 1;
+  Touch t[KERNEL_ARGS + 1];
+  int ntouch;
+  for (uint32_t i = 1; i < p->var.n; i++) {
+    Span *s = &span[p->var.at[i].buffer];
+    s->lasting = true;
+    if (p->var.at[i].kind != PVAR_grad) s->first = 1, s->last = INT64_MAX;
+  }
+  for (uint32_t i = 0; i < nfn; i++) {
+    const PlanFn *f = &p->fn.at[fn[i]];
+    met.n = 0;
+    for (uint32_t k = 0; k < f->ins.n; k++, now++) {
+      const PlanIns *in = &f->ins.at[k];
+      if (in->when == (later[i] ? WHEN_first : WHEN_later)) continue;
+      ins_touches(c, in, t, &ntouch);
+      for (int j = 0; j < ntouch; j++) {
+        PlanMem mem = t[j].mem;
+        Span *s = &span[t[j].buffer];
+        if (mem == MEM_scalars || mem == MEM_inputs || mem == MEM_workspace) continue;
+        if (!s->first && !s->lasting) vec_push(c->arena, &met, t[j].buffer);
+        if (s->last != INT64_MAX && !live_touch(c, &t[j], s, now, f, k)) return false;
+      }
+    }
+    for (uint32_t k = 0; k < met.n; k++) {
+      life_add(c, &lives[p->buffer.at[met.at[k]].mem], met.at[k], &span[met.at[k]]);
+      span[met.at[k]] = (Span){0};
+    }
+  }
+  for (uint32_t i = 1; i < p->var.n; i++)
+    life_add(c, &lives[p->buffer.at[p->var.at[i].buffer].mem], p->var.at[i].buffer, &span[p->var.at[i].buffer]);
+  for (int i = 0; i < MEM_COUNT; i++)
+    if (!lives_apart(c, &lives[i])) return false;
+  return true;
+}
+
+static bool check_memory_plan(Check *c) {
+  const Plan *p = c->p;
+  uint32_t n, *fn = step_fns(c, &n);
+  if (c->why) return false;
+  bool *later = NEW_N(c->arena, bool, n + 1);
+  for (uint32_t i = 1; i < n; i++) later[i] = fn[i] == fn[i - 1];
+  if (!check_lives(c, fn, later, n)) return false;
+  for (uint32_t f = 1; f < p->fn.n; f++) {
+    bool in_step = false;
+    for (uint32_t i = 0; i < n; i++) in_step |= fn[i] == f;
+    if (!in_step && !check_lives(c, &f, (bool[]){false}, 1)) return false;
+  }
+  return true;
+}
+
 // ---- cells -------------------------------------------------------------------------------------------------------
 static bool check_cells(Check *c) {
   const Plan *p = c->p;
@@ -519,6 +629,6 @@ static bool check_cells(Check *c) {
 const char *plan_verify(const Plan *p, Arena *a) {
   Check c = {p, a, 0};
   bool right = check_dims(&c) && check_memory(&c) && check_vars(&c) && check_kernels(&c) && check_gemms(&c) &&
-               check_cells(&c) && check_ends(&c) && check_ins(&c) && check_streams(&c);
+               check_cells(&c) && check_ends(&c) && check_ins(&c) && check_streams(&c) && check_memory_plan(&c);
   return right ? 0 : c.why;
 }

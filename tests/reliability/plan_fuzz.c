@@ -52,7 +52,7 @@ static Status train_nothing(Arena *a, Plan *p, Dev *d) {
   Safetensors file;
   Status e = safetensors_open(a, "params", &file);
   if (!e) e = state_load(&state, VIEW_params, &file, true), safetensors_close(&file);
-  start_print(nowhere, p, "", 0, 0), profile_print(nowhere, p, d, 1, &rates), step_estimate(a, p, &rates), fclose(nowhere);
+  start_print(nowhere, p, 0, "", 0, 0), profile_print(nowhere, p, d, 1, &rates), step_estimate(a, p, &rates), fclose(nowhere);
   if (e) return e;
   if (!feed_open(a, p, &(FeedOptions){.batches = "batches", .steps = 1}, &feed))
     for (uint32_t f = 1; f < p->fn.n; f++)

@@ -129,13 +129,13 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
 
   PlanParam ids = {DT_i32, rows, true, false}, number = {DT_f64, 1, false, true}, sum = {DT_f64, 1, true, true};
   PlanParam big = {T, rows * b->size, true, false}, small = {T, rows * b->embed, true, false}, whole = {T, table, true, false};
-  PlanParam big_out = {T, rows * b->size, false, true}, small_out = {T, rows * b->embed, false, true}, whole_out = {T, table, true, true};
+  PlanParam big_out = {T, rows * b->size, false, true}, small_out = {T, rows * b->embed, false, true}, whole_out = {T, table, true, true}, whole_new = {T, table, false, true};
   PlanParam terms = {DT_f64, rows, true, false}, terms_out = {DT_f64, rows, false, true};
   uint32_t count_first = kernel(p, (Row){"count_first", 1, 1, 0, 2, {ids, number}}), count_later = kernel(p, (Row){"count_later", 1, 1, 0, 2, {ids, sum}});
   uint32_t gather = kernel(p, (Row){"gather", rows, 2, 0, 3, {ids, whole, small_out}});
   uint32_t loss = kernel(p, (Row){"loss", rows, 3, 0, 4, {big, ids, big_out, terms_out}});
   uint32_t sum_first = kernel(p, (Row){"sum_first", 1, 1, 0, 2, {terms, number}}), sum_later = kernel(p, (Row){"sum_later", 1, 1, 0, 2, {terms, sum}});
-  uint32_t scatter_first = kernel(p, (Row){"scatter_first", b->size, 1, 0, 3, {ids, small, whole_out}});
+  uint32_t scatter_first = kernel(p, (Row){"scatter_first", b->size, 1, 0, 3, {ids, small, whole_new}});
   uint32_t scatter_later = kernel(p, (Row){"scatter_later", b->size, 1, 0, 3, {ids, small, whole_out}});
   uint32_t norm = kernel(p, (Row){"norm", b->size, 1, b->size * 8, 4, {whole, whole, number, number}});
   uint32_t sgd = kernel(p, (Row){"sgd", table, 4, 0, 2, {whole_out, whole}});
