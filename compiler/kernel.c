@@ -691,6 +691,18 @@ const char *kernel_check(const Kernel *k, Arena *a) {
   return check_class(k, a, &f);
 }
 
+// A number that a row picks out of itself: one of those that it stores, loaded before the last pass, which stores them.
+static bool in_own_row(const Kernel *k, const Facts *f, uint32_t v, const Access *to) {
+  const Access *at = &kernel_ins(k, v)->at;
+  if (k->class != LOOP_row || f->deps[v] & f->red || f->phase[v] >= f->phases || at->base != to->base) return false;
+  int64_t inner = 0, many = 0;
+  for (uint32_t r = 0; r < k->nrange; r++) {
+    if (!k->range[r].reduced && at->stride[r] != to->stride[r]) return false;
+    if (k->range[r].reduced) inner++, many = to->stride[r] == at->index_stride ? k->range[r].n : 0;
+  }
+  return !at->index || (inner == 1 && at->index_extent <= many);
+}
+
 bool kernel_in_place(const Kernel *k, uint32_t written, uint32_t read) {
   Arena *a = arena_create();
   Facts f = kernel_facts(k, a);
@@ -707,7 +719,7 @@ bool kernel_in_place(const Kernel *k, uint32_t written, uint32_t read) {
   for (uint32_t v = 1; v < k->ins.n; v++) {
     const Ins *x = kernel_ins(k, v);
     if (x->buf == read && (x->op == KI_load || (is_store(x) && read != written)) &&
-        (!at || !access_same(at, &x->at)))
+        (!at || !(access_same(at, &x->at) || (x->op == KI_load && in_own_row(k, &f, v, at)))))
       ok = false;
     if (x->buf == read && is_store(x) && read != written) ok = false;
   }

@@ -22,7 +22,8 @@
 // No phases, no loop structure: the emitter works them out. The meaning, which kernel_eval follows word by word:
 //   * every load sees memory as it was before the kernel; every store happens once for each point of the ranges that
 //     its address depends on.
-//     A buffer that is both loaded and stored is so at one and the same address per point.
+//     A buffer that is both loaded and stored is so at one and the same address per point; a row may also pick a number
+//     out of what it stores.
 //   * a range has `n` points of storage of which the first `valid` exist. Loads and arithmetic happen at existing
 //     points only; a store writes 0 at the others (an accumulating store leaves them), a reduction does not see them.
 //   * loads of bf16 and f16 give f32, of u8 u16 u32 i8 i16 give i32 or i64, stores round once; values are f32, f64,

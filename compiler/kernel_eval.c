@@ -190,7 +190,7 @@ static void pass(Eval *e, uint8_t p) {
     uint8_t gone = missing(e);
     if (!gone) {
       for (uint32_t v = 1; v < k->ins.n; v++)
-        if (e->pass[v] <= p) e->val[v] = compute(e, v);
+        if (e->pass[v] <= p && e->facts.deps[v] & e->facts.red) e->val[v] = compute(e, v);
       for (uint32_t v = 1; v < k->ins.n; v++) {
         const Ins *x = kernel_ins(k, v);
         if (e->pass[v] != p + 1) continue;
@@ -213,11 +213,18 @@ static void pass(Eval *e, uint8_t p) {
   }
 }
 
+// What does not differ within a row, before pass p: it may load what the last pass overwrites.
+static void outer(Eval *e, uint8_t p, bool later) {
+  for (uint32_t v = 1; v < e->k->ins.n; v++)
+    if (!(e->facts.deps[v] & e->facts.red) && (later ? e->pass[v] >= p : e->pass[v] <= p)) e->val[v] = compute(e, v);
+}
+
 static void row(Eval *e) {
   const Kernel *k = e->k;
   uint8_t gone = missing(e) & e->facts.par;
   for (uint32_t v = 1; v < k->ins.n; v++) e->acc[v] = nothing(kernel_ins(k, v));
   for (uint8_t p = 0; p < e->passes; p++) {
+    if (!gone) outer(e, p, false);
     pass(e, p);
     for (uint32_t v = 1; v < k->ins.n; v++) {
       const Ins *x = kernel_ins(k, v);
@@ -225,9 +232,7 @@ static void row(Eval *e) {
         e->val[v] = rounded((DType)x->dtype, (Val){(double)e->acc[v].f, e->acc[v].i});
     }
   }
-  if (!gone)
-    for (uint32_t v = 1; v < k->ins.n; v++)
-      if (!(e->facts.deps[v] & e->facts.red)) e->val[v] = compute(e, v);
+  if (!gone) outer(e, e->passes, true);
   stores(e, false, gone);
 }
 

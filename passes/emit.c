@@ -288,6 +288,7 @@ static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
 }
 
 static PlanArg value_place(Emit *e, Where *w, ValId v) {
+  v = place_of(w->g, v);
   bool small = !v || (w->g->stored[v] == STORED_small && !w->buffer[v]);
   if (small && !w->block)
     w->block = plan_buffer(e->p, arena_printf(e->a, "%s.scalars", w->g->f->name), MEM_activations, 0,

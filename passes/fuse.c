@@ -23,6 +23,7 @@ typedef struct {
   uint32_t *reach;                           // by value: the one stored value (or 2^31 + parameter) it ends in, or MANY
   ValId    *source;                          // by value: the one stored value of its size it is made from, or MANY
   uint16_t *loads, *ops, *depth;             // by value, to compute it from what is stored
+  bool *picks;                               // by value: it picks a few numbers out of a large value that is made here
   uint32_t *uses;                            // by value
   NodeId   *sink;                            // by value: the write or accumulate that is its only use
   bool     *read;                            // by variable
@@ -112,6 +113,16 @@ static void find_reach(Fuse *u) {
   }
 }
 
+// A gather from a value that dies is made early, while that value is at hand: what is summed up of it is stored.
+static bool picks(const Fuse *u, const Node *n) {
+  ValId from = node_in(u->f, n)[0];
+  if (n->op == OP_gather && !is_leaf(def(u, from)))
+    return type_count(u->m, val_type(u->f, n->out)) <= type_count(u->m, val_type(u->f, from)) / 8;
+  for (uint32_t k = 0; k < n->nin; k++)
+    if (u->picks[node_in(u->f, n)[k]] && !u->stored[node_in(u->f, n)[k]]) return true;
+  return false;
+}
+
 // Loads and ops of each value from the stored ones up; stores what would be computed more than once at a price.
 static void decide(Fuse *u) {
   const Fn *f = u->f;
@@ -123,6 +134,7 @@ static void decide(Fuse *u) {
       ValId v = node_in(f, n)[k];
       const Node *d = def(u, v);
       if (n->nout && d && !u->stored[v] && !never_stored(d) && broadcast_dear(u, v, n->out)) u->stored[v] = WHY_small;
+      if (n->op == OP_sum && d && u->picks[v] && !u->stored[v] && !never_stored(d)) u->stored[v] = WHY_picked;
       bool big = n->nout && val_type(f, v)->ndim &&
                  4 * type_count(u->m, val_type(f, v)) >= type_count(u->m, val_type(f, n->out));
       loads += u->stored[v] ? big : u->loads[v];
@@ -132,9 +144,10 @@ static void decide(Fuse *u) {
       if (!u->stored[v]) depth = MAX(depth, u->depth[v] + 1u);
     }
     if (n->op == OP_stack) ops *= 2;
+    bool few = n->nout == 1 && !u->apart && picks(u, n);
     for (uint32_t k = 0; k < n->nout; k++) {
       ValId v = n->out + k;
-      u->source[v] = source, u->loads[v] = (uint16_t)MIN(loads, 1000u),
+      u->picks[v] = few, u->source[v] = source, u->loads[v] = (uint16_t)MIN(loads, 1000u),
       u->ops[v] = (uint16_t)MIN(ops, 10000u), u->depth[v] = (uint16_t)depth;
       if (u->stored[v] || is_leaf(n)) continue;
       if (depth > DEPTH_MOST) u->stored[v] = WHY_large;
@@ -159,8 +172,8 @@ static void worth_storing(Fuse *u) {
 
 // ---- what a step reads ----------------------------------------------------------------------------------------------
 typedef VEC(ValId) Reads;
-// By value, the number of the last walk that met it; bent: through a view, gather or shift.
-typedef struct { Reads reads; uint32_t walk, *straight, *bent; } Walk;
+// By value, the number of the last walk that met it; bent: through a view, gather or shift; how: along which dim.
+typedef struct { Reads reads; uint32_t walk, *straight, *bent, *how; } Walk;
 
 static bool bends(Op op) {
   switch (op) {
@@ -170,17 +183,30 @@ static bool bends(Op op) {
   }
 }
 
-static void reads_of(Fuse *u, ValId v, bool bent, Walk *w) {           // the stored values that computing v loads
-  uint32_t *met = bent ? w->bent : w->straight;
-  if (met[v] == w->walk) return;
-  met[v] = w->walk;
+// Along which dim operand k of n is looked at elsewhere than n is; MANY: more than one, or through a view. A gather does
+// so along the dim that it picks from.
+static uint32_t bends_operand(const Node *n, uint32_t k) {
+  if (n->op == OP_gather) return k ? 0 : n->attr.dims[0];
+  return bends(n->op) ? MANY : 0;
+}
+
+static void reads_of(Fuse *u, ValId v, uint32_t bent, Walk *w) {       // the stored values that computing v loads
+  if (bent && bent != MANY && type_pos(val_type(u->f, v), bent) < 0) bent = 0;
+  bool before = bent && w->bent[v] == w->walk, known = before || w->straight[v] == w->walk || w->bent[v] == w->walk;
+  if (before && w->how[v] != bent && w->how[v] != MANY) bent = MANY;
+  else if ((bent ? w->bent : w->straight)[v] == w->walk) return;
+  (bent ? w->bent : w->straight)[v] = w->walk;
+  if (bent) w->how[v] = bent;
   if (u->stored[v]) {
-    if (w->straight[v] != w->walk || w->bent[v] != w->walk) vec_push(u->a, &w->reads, v);
+    if (!known) vec_push(u->a, &w->reads, v);
     return;
   }
   const Node *n = def(u, v);
   if (!n) return;
-  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bent || bends(n->op), w);
+  for (uint32_t k = 0; k < n->nin; k++) {
+    uint32_t more = bends_operand(n, k);
+    reads_of(u, node_in(u->f, n)[k], !bent || bent == more ? more : more ? MANY : bent, w);
+  }
 }
 
 // ---- loops -------------------------------------------------------------------------------------------------------
@@ -308,7 +334,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
 static void place_kernel(Fuse *u, NodeId id, Root root, ValId value, Walk *w) {
   const Node *n = fn_node(u->f, id);
   w->reads.n = 0, w->walk++;
-  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends(n->op), w);
+  for (uint32_t k = 0; k < n->nin; k++) reads_of(u, node_in(u->f, n)[k], bends_operand(n, k), w);
   place_root(u, id, root, value, w);
 }
 
@@ -389,17 +415,17 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   *g = (Groups){.m = m, .f = f, .arena = a};
   g->stored = NEW_N(a, uint8_t, n), g->moved = NEW_N(a, bool, n), g->returned = NEW_N(a, bool, n);
   g->group_of = NEW_N(a, uint32_t, n), g->last = NEW_N(a, uint32_t, n), g->at = NEW_N(a, int64_t, n);
-  g->lent = NEW_N(a, bool, n);
+  g->lent = NEW_N(a, bool, n), g->over = NEW_N(a, ValId, n);
   g->born = NEW_N(a, uint32_t, n), g->within = NEW_N(a, Within, n), g->made_of_parts = NEW_N(a, bool, n);
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);
   u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n),
-  u->depth = NEW_N(a, uint16_t, n), u->begun = NEW_N(a, bool, m->var.n);
+  u->depth = NEW_N(a, uint16_t, n), u->picks = NEW_N(a, bool, n), u->begun = NEW_N(a, bool, m->var.n);
   map_init(&u->recent, a);
   required(u);
   worth_storing(u);
   find_uses(u);
   if (!apart) find_within(g, u->uses);
-  Walk w = {.straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n)};
+  Walk w = {.straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n), .how = NEW_N(a, uint32_t, n)};
   for (int late = 0; late < 2; late++)       // writes of what is read come when all has been read
     for (NodeId i = 1; i < f->node.n; i++) {
       const Node *node = fn_node(f, i);

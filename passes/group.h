@@ -36,6 +36,7 @@ bool op_is_view(Op op);
   X(returned, "the function returns it") \
   X(shared,   "several steps use it, and making it again would cost more than storing it") \
   X(small,    "it is small beside what uses it, and dear") \
+  X(picked,   "it is picked out of a large value, which then is no longer needed") \
   X(large,    "the expression behind it is large") \
   X(apart,    "nothing is fused")
 typedef enum {
@@ -84,6 +85,7 @@ typedef struct {
   uint32_t *born;                            // by value: group_of, but of a value made of parts the first part's
   Within   *within;                          // by value
   bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
+  ValId    *over;                            // by value: where it lies instead of in a place of its own; see find_over
   // by value: byte offset in its block (temps), index (small); made by memory_plan
   int64_t  *at;
   bool     *lent;                            // by value: its block is that of the gradients; made by memory_plan
@@ -96,6 +98,9 @@ typedef struct {
 // apart: every value in memory and every op its own kernel
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
+// Results take the places of operands that nothing reads after their step. Where v lies: itself, or that operand.
+void find_over(Groups *g);
+ValId place_of(const Groups *g, ValId v);
 // Bytes of the gradients' block that nobody needs before step `until` (1 + group) writes them.
 typedef struct { int64_t at, bytes; uint32_t until; } Lent;
 void memory_plan(Groups *g, const Lent *lent, uint32_t nlent);   // lent: by place, without gaps

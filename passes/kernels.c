@@ -90,6 +90,7 @@ static Access address(Gen *c, const Type *t, const Env *env) {
 }
 
 static uint32_t buffer(Gen *c, Operand o, DType t, int64_t count) {
+  o.v = place_of(c->g, o.v);
   for (uint32_t i = 0; i < c->k->nbuf; i++)
     if (c->operand[i].v == o.v && c->operand[i].var == o.var && c->operand[i].t == o.t &&
         c->operand[i].random == o.random)

@@ -70,10 +70,12 @@ static bool among(const Lives *l, const Lent *lent, uint32_t n, int64_t bytes, u
 void memory_plan(Groups *g, const Lent *lent, uint32_t nlent) {
   const Fn *f = g->f;
   VEC(Birth) birth = {0};
-  for (ValId v = 1; v < f->val.n; v++) {
+  for (ValId v = 1; v < f->val.n; v++)
     if (g->stored[v] == STORED_small && !g->moved[v] && !g->returned[v]) g->at[v] = g->small_count++;
-    if (g->stored[v] == STORED_temp && !g->moved[v]) vec_push(g->arena, &birth, (Birth){g->born[v], v});
-  }
+  find_over(g);
+  for (ValId v = 1; v < f->val.n; v++)
+    if (g->stored[v] == STORED_temp && !g->moved[v] && !g->over[v])
+      vec_push(g->arena, &birth, (Birth){g->born[v], v});
   int64_t block = (g->small_count * 8 + 63) & ~(int64_t)63;            // the values without dims come first, for good
   g->temp_bytes = block;
   if (birth.n) qsort(birth.at, birth.n, sizeof *birth.at, by_birth);

@@ -1,0 +1,50 @@
+// inplace.c -- results that take the place of an operand: a kernel that is the last to read a value, element by element,
+// writes a result of the same size over it.
+#include "passes/group.h"
+#include <string.h>
+
+enum { SMALL = 1 << 16 };                    // bytes; below them nothing is gained
+
+static bool may_move(const Groups *g, ValId v) {
+  return v && g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v];
+}
+
+static ValId result_of(const Groups *g, uint32_t group, const Operand *o) { // made by this step in a place of its own
+  return !o->var && may_move(g, o->v) && g->group_of[o->v] == group + 1 && !g->made_of_parts[o->v] ? o->v : 0;
+}
+
+static void find_in(Groups *g, uint32_t group) {
+  const Fn *f = g->f;
+  Operand operand[KERNEL_BUFFERS] = {0};
+  bool taken[KERNEL_BUFFERS] = {0};
+  Kernel *k = kernel_of(g, group, false, g->arena, operand);
+  uint32_t n = k->nbuf;
+  Operand at[KERNEL_BUFFERS];
+  memcpy(at, operand, sizeof at);
+  kernel_finish(k);
+  for (uint32_t i = 0; i < n; i++) {
+    ValId v = k->buf[i].written ? result_of(g, group, &at[i]) : 0;
+    if (!v || type_bytes(g->m, val_type(f, v)) < SMALL) continue;
+    for (uint32_t j = 0; j < n && !g->over[v]; j++) {
+      ValId u = at[j].var ? 0 : at[j].v;
+      if (taken[j] || !may_move(g, u) || g->group_of[u] == group + 1 || g->last[u] != group + 1) continue;
+      if (at[j].t != at[i].t || k->buf[i].count != k->buf[j].count || at[i].at || at[j].at) continue;
+      if (!kernel_in_place(k, i, j)) continue;
+      taken[j] = true, g->over[v] = place_of(g, u);
+      ValId place = g->over[v];
+      g->last[place] = MAX(g->last[place], g->last[v]);
+    }
+  }
+}
+
+ValId place_of(const Groups *g, ValId v) { return g->over[v] ? g->over[v] : v; }
+
+void find_over(Groups *g) {
+  for (uint32_t i = 0; i < g->group.n; i++) {
+    const Group *x = &g->group.at[i];
+    bool large = false;
+    for (uint32_t k = 0; k < x->root.n; k++)
+      large |= !x->root.at[k].var && type_bytes(g->m, val_type(g->f, x->root.at[k].v)) >= SMALL;
+    if ((x->class == LOOP_map || x->class == LOOP_row) && large) find_in(g, i);
+  }
+}
