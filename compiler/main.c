@@ -261,9 +261,12 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
 }
 
 static void print_steps(Text *t, Module *m, const Fn *only) {
-  for (FnId i = 1; i < m->fn.n; i++)
-    if (!m->fn.at[i]->is_body && (!only || only == m->fn.at[i]))
-      steps_print(t, fuse(m, m->fn.at[i], m->arena, false));
+  for (FnId i = 1; i < m->fn.n; i++) {
+    if (m->fn.at[i]->is_body || (only && only != m->fn.at[i])) continue;
+    Groups *g = fuse(m, m->fn.at[i], m->arena, false);
+    memory_plan(g, 0, 0);
+    steps_print(t, g);
+  }
 }
 
 static Status no_name(const char *kind, const char *name, const Str *names, uint32_t n) {

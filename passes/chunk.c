@@ -8,7 +8,7 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { ROWS = 256, WIDER = 8, CHUNKS = 16 }; // rows of a chunk; how many times wider than the operand
+enum { ROWS = 512, WIDER = 8, CHUNKS = 16 }; // rows of a chunk; how many times wider than the operand
 #define LARGE ((int64_t)32 << 20)            // bytes from which it pays
 
 typedef struct {

@@ -183,8 +183,8 @@ static bool bends(Op op) {
   }
 }
 
-// Along which dim operand k of n is looked at elsewhere than n is; MANY: more than one, or through a view. A gather does
-// so along the dim that it picks from.
+// Along which dim operand k of n is looked at elsewhere than n is; MANY: more than one, or through a view. A gather
+// does so along the dim that it picks from.
 static uint32_t bends_operand(const Node *n, uint32_t k) {
   if (n->op == OP_gather) return k ? 0 : n->attr.dims[0];
   return bends(n->op) ? MANY : 0;
@@ -385,7 +385,10 @@ static void place_whole(Fuse *u, ValId host) {
   Groups *g = u->g;
   g->born[host] = UINT32_MAX;
   for (ValId v = 1; v < host; v++)
-    if (g->within[v].in == host) g->born[host] = MIN(g->born[host], g->group_of[v]), g->group_of[host] = MAX(g->group_of[host], g->group_of[v]);
+    if (g->within[v].in == host) {
+      g->born[host] = MIN(g->born[host], g->group_of[v]);
+      g->group_of[host] = MAX(g->group_of[host], g->group_of[v]);
+    }
 }
 
 static Stored stored_as(const Fuse *u, ValId v) {

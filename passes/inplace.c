@@ -1,7 +1,6 @@
-// inplace.c -- results that take the place of an operand: a kernel that is the last to read a value, element by element,
-// writes a result of the same size over it.
+// inplace.c -- results that take the place of an operand: a kernel that is the last to read a value, element by
+// element, writes a result of the same size over it.
 #include "passes/group.h"
-#include <string.h>
 
 enum { SMALL = 1 << 16 };                    // bytes; below them nothing is gained
 
@@ -14,25 +13,19 @@ static ValId result_of(const Groups *g, uint32_t group, const Operand *o) { // m
 }
 
 static void find_in(Groups *g, uint32_t group) {
-  const Fn *f = g->f;
-  Operand operand[KERNEL_BUFFERS] = {0};
+  Operand of[KERNEL_BUFFERS] = {0};
   bool taken[KERNEL_BUFFERS] = {0};
-  Kernel *k = kernel_of(g, group, false, g->arena, operand);
-  uint32_t n = k->nbuf;
-  Operand at[KERNEL_BUFFERS];
-  memcpy(at, operand, sizeof at);
+  Kernel *k = kernel_of(g, group, false, g->arena, of);
   kernel_finish(k);
-  for (uint32_t i = 0; i < n; i++) {
-    ValId v = k->buf[i].written ? result_of(g, group, &at[i]) : 0;
-    if (!v || type_bytes(g->m, val_type(f, v)) < SMALL) continue;
-    for (uint32_t j = 0; j < n && !g->over[v]; j++) {
-      ValId u = at[j].var ? 0 : at[j].v;
+  for (uint32_t i = 0; i < k->nbuf; i++) {
+    ValId v = k->buf[i].written ? result_of(g, group, &of[i]) : 0;
+    if (!v || type_bytes(g->m, val_type(g->f, v)) < SMALL) continue;
+    for (uint32_t j = 0; j < k->nbuf && !g->over[v]; j++) {
+      ValId u = of[j].var ? 0 : of[j].v;
       if (taken[j] || !may_move(g, u) || g->group_of[u] == group + 1 || g->last[u] != group + 1) continue;
-      if (at[j].t != at[i].t || k->buf[i].count != k->buf[j].count || at[i].at || at[j].at) continue;
+      if (of[j].t != of[i].t || k->buf[i].count != k->buf[j].count || of[i].at || of[j].at) continue;
       if (!kernel_in_place(k, i, j)) continue;
-      taken[j] = true, g->over[v] = place_of(g, u);
-      ValId place = g->over[v];
-      g->last[place] = MAX(g->last[place], g->last[v]);
+      taken[j] = true, g->over[v] = u, g->last[u] = MAX(g->last[u], g->last[v]);
     }
   }
 }

@@ -18,6 +18,7 @@ static void put_made(Text *t, const Groups *g, ValId v, VarId var, bool accumula
   text_printf(t, "    makes %%%u%s%s ", v, name ? " " : "", name ? name : "");
   ir_print_type(t, g->m, g->f->val.at[v].type);
   text_printf(t, ": %s\n", why_text[g->why[v]]);
+  if (g->over[v]) text_printf(t, "      in the place of %%%u\n", g->over[v]);
 }
 
 void steps_print(Text *t, const Groups *g) {

@@ -242,8 +242,9 @@ static void adamw(int64_t n) {
   assert_true(kernel_in_place(k, wb, gb) && !kernel_in_place(k, cb, gb));
 }
 
-// cross entropy over a padded vocabulary, its gradient too; a label that is not there gives 0
-static void cross_entropy(DType t, int64_t rows, int64_t n, int64_t stored) {
+// cross entropy over a padded vocabulary, its gradient too, also in the place of the logits; a label that is not there
+// gives 0
+static void cross_entropy(DType t, int64_t rows, int64_t n, int64_t stored, bool over) {
   Kernel *k = kernel_begin(arena, LOOP_row);
   kernel_range(k, rows, rows, false), kernel_range(k, stored, n, true);
   uint32_t zb = kernel_buffer(k, t, rows * stored), z = kernel_load(k, zb, AT(0, stored, 1)), label = kernel_load(k, kernel_buffer(k, DT_i32, rows), AT(0, 1));
@@ -256,8 +257,10 @@ static void cross_entropy(DType t, int64_t rows, int64_t n, int64_t stored) {
   uint32_t p = kernel_alu(k, ALU_div, kernel_alu(k, ALU_exp, kernel_alu(k, ALU_sub, z, m, 0), 0, 0), s, 0);
   uint32_t hit = kernel_alu(k, ALU_eq, kernel_index(k, DT_i32, AT(0, 0, 1)), label, 0), one = kernel_const(k, value_dtype(t), 1);
   uint32_t d = kernel_alu(k, ALU_sub, p, kernel_alu(k, ALU_select, hit, one, zero), 0);
-  kernel_store(k, kernel_buffer(k, t, rows * stored), AT(0, stored, 1), kernel_alu(k, ALU_select, used, d, zero));
-  Case *c = add(k, "cross entropy");
+  uint32_t to = over ? zb : kernel_buffer(k, t, rows * stored);
+  kernel_store(k, to, AT(0, stored, 1), kernel_alu(k, ALU_select, used, d, zero));
+  Case *c = add(k, over ? "cross entropy in place" : "cross entropy");
+  assert_true(kernel_in_place(k, to, zb));
   c->fill[1] = FILL_index, c->below = n;
 }
 
@@ -271,12 +274,13 @@ static void build_all(void) {
     DType t = i % 3 == 0 ? DT_bf16 : i % 3 == 1 ? DT_f32 : DT_f64;
     softmax(DT_f32, 3, n), layernorm(t, value_dtype(t), 5, n);
     column_sums(t, 6 + n % 3, n, n % 2), column_sums(DT_f32, n, 5, true), norm(t, n);
-    if (i % 2) transpose(t, 3, n, 5), first_maximum(4, n), stacked(t, 2, n), cross_entropy(t, 3, n, n + 7), embedding_gradient(t, n, 7, 8, 5, i % 4 == 1);
+    if (i % 2) transpose(t, 3, n, 5), first_maximum(4, n), stacked(t, 2, n), cross_entropy(t, 3, n, n + 7, false), embedding_gradient(t, n, 7, 8, 5, i % 4 == 1);
     else cumulative(i % 4 ? DT_i32 : DT_f32, 3, 2, n, i % 8 < 4), shift(3, n, 2), shift(2, n, -5), dropout(3, n), adamw(n), embedding(2, 3, 11, n);
   }
   softmax_across(DT_f32, 3, 33, 40), softmax_across(DT_bf16, 2, 16, 31), softmax_across(DT_f64, 1, 50, 17), softmax_across(DT_f32, 2, 9, 1000);
   softmax(DT_f32, 1, 9000), layernorm(DT_f32, DT_f32, 700, 3), norm(DT_f32, 100003), column_sums(DT_f32, 5000, 300, false), column_sums(DT_f32, 10000, 1, false);
   transpose(DT_f32, 70, 60, 90), embedding_gradient(DT_f32, 300, 50, 50, 300, true), embedding_gradient(DT_f32, 100, 13, 16, 1, false), cumulative(DT_f64, 2, 30, 40, true);
+  cross_entropy(DT_f32, 3, 100, 103, true), cross_entropy(DT_bf16, 5, 3000, 3072, true), cross_entropy(DT_f64, 1, 64, 64, true);
 }
 
 static void everywhere(void **state) {
