@@ -362,9 +362,11 @@ static Status run(Run *r, const char *path) {
 }
 
 // Without a plan: the rates of this machine, measured when they are not known or are to be measured again.
-static Status calibrate(Arena *a, const Settings *s, const Words *words) {
+static Status calibrate(Arena *a, const Settings *s, const Words *words, const Words *given) {
   int threads = s->threads ? (int)s->threads : work_cpus();
   Rates r;
+  static const Str fine[] = {"--threads"};
+  TRY(options_beside(given, "--calibrate", fine, COUNT(fine)));
   if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan");
   if (*s->calibrate && strcmp(s->calibrate, "again"))
     return fail(EXIT_USAGE, "--calibrate or --calibrate=again, not --calibrate=%s", s->calibrate);
@@ -387,17 +389,17 @@ static void print_man(const Settings *defaults) {          // what the build put
 
 int main(int argc, char **argv) {
   Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
-  Words words = {0};
+  Words words = {0}, given = {0};
   bool help;
   program_name = "mtrun";
   if (argc == 2 && !strcmp(argv[1], "--man")) return print_man(&r.set), 0;
   r.arena = arena_create();
   const Settings defaults = r.set;
-  Status e = options_parse(r.arena, &command, argc, argv, &r.set, &words, &help);
+  Status e = options_parse_given(r.arena, &command, argc, argv, &r.set, &words, &given, &help);
   if (!e && help) options_help(&command, &defaults, stdout), putchar('\n'), exits_help(stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
   else if (!e && r.set.calibrate) {
-    if (!(e = check_counts(&r.set))) e = calibrate(r.arena, &r.set, &words);
+    if (!(e = check_counts(&r.set))) e = calibrate(r.arena, &r.set, &words, &given);
   } else if (!e && words.n != 1)
     e = fail(EXIT_USAGE,
              words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",

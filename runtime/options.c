@@ -31,15 +31,19 @@ static const char *shown(const Option *o, char buffer[64]) {      // "--seq" or 
   return buffer;
 }
 
-static Status option_set(Arena *a, const Option *o, const char *value, void *into) {
+// A command line as it is read: into where the values go.
+typedef struct { Arena *arena; const Command *c; char **argv; int argc; void *into; Words *given; } Line;
+
+static Status option_set(Line *l, const Option *o, const char *value) {
   char name[64];
-  char *field = (char *)into + o->at;
+  char *field = (char *)l->into + o->at;
+  if (l->given) vec_push(l->arena, l->given, (Word){value, o});
   switch (o->kind) {
     case OPT_flag: *(bool *)(void *)field = true; return 0;
     case OPT_int: return options_int(shown(o, name), value, (int64_t *)(void *)field);
     case OPT_real: return options_real(shown(o, name), value, (double *)(void *)field);
     case OPT_text: *(const char **)(void *)field = value; return 0;
-    case OPT_words: vec_push(a, (Words *)(void *)field, (Word){value, o}); return 0;
+    case OPT_words: vec_push(l->arena, (Words *)(void *)field, (Word){value, o}); return 0;
   }
   return 0;
 }
@@ -68,20 +72,22 @@ static Status unknown(const Command *c, const char *given, size_t n) {
               near ? ", did you mean --" : "", near ? near : "", near ? "?" : "", c->name);
 }
 
-static Status long_option(Arena *a, const Command *c, char **argv, int argc, int *i, void *into) {
-  const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+static Status long_option(Line *l, int *i) {
+  const char *name = l->argv[*i] + 2, *equals = strchr(name, '=');
   size_t n = equals ? (size_t)(equals - name) : strlen(name);
-  const Option *o = option_find(c, name, n);
-  if (!o) return unknown(c, name, n);
+  const Option *o = option_find(l->c, name, n);
+  if (!o) return unknown(l->c, name, n);
   if (o->kind == OPT_flag) {
     if (equals) return fail(EXIT_USAGE, "--%s takes no value", o->name);
-    return option_set(a, o, 0, into);
+    return option_set(l, o, 0);
   }
-  if (equals) return option_set(a, o, equals + 1, into);
-  if (*o->value == '[') return option_set(a, o, "", into);
-  if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+  if (equals && !equals[1] && *o->value == '[')            // "" is what it has without a value
+    return fail(EXIT_USAGE, "--%s= has no value: --%s%s", o->name, o->name, o->value);
+  if (equals) return option_set(l, o, equals + 1);
+  if (*o->value == '[') return option_set(l, o, "");
+  if (*i + 1 >= l->argc || !strncmp(l->argv[*i + 1], "--", 2))
     return fail(EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
-  return option_set(a, o, argv[++*i], into);
+  return option_set(l, o, l->argv[++*i]);
 }
 
 static Status unknown_letter(const Command *c, char letter, const char *given) {
@@ -90,25 +96,27 @@ static Status unknown_letter(const Command *c, char letter, const char *given) {
               near ? ", did you mean --" : "", near ? near : "", near ? "?" : "", c->name);
 }
 
-static Status short_option(Arena *a, const Command *c, char **argv, int argc, int *i, void *into) {
-  for (const char *p = argv[*i] + 1; *p; p++) {
+static Status short_option(Line *l, int *i) {
+  for (const char *p = l->argv[*i] + 1; *p; p++) {
     const Option *o = 0;
-    for (size_t k = 0; k < c->n && !o; k++)
-      if (c->row[k].letter == *p) o = &c->row[k];
-    if (!o) return unknown_letter(c, *p, argv[*i]);
+    for (size_t k = 0; k < l->c->n && !o; k++)
+      if (l->c->row[k].letter == *p) o = &l->c->row[k];
+    if (!o) return unknown_letter(l->c, *p, l->argv[*i]);
     if (o->kind == OPT_flag) {
-      TRY(option_set(a, o, 0, into));
+      TRY(option_set(l, o, 0));
       continue;
     }
-    if (p[1]) return option_set(a, o, p + 1, into);
-    if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+    if (p[1]) return option_set(l, o, p + 1);
+    if (*i + 1 >= l->argc || !strncmp(l->argv[*i + 1], "--", 2))
       return fail(EXIT_USAGE, "-%c needs a value: -%c %s", o->letter, o->letter, o->value);
-    return option_set(a, o, argv[++*i], into);
+    return option_set(l, o, l->argv[++*i]);
   }
   return 0;
 }
 
-Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help) {
+Status options_parse_given(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, Words *given,
+                           bool *help) {
+  Line l = {a, c, argv, argc, into, given};
   *help = false;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -119,9 +127,23 @@ Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *in
       while (++i < argc) vec_push(a, words, (Word){argv[i], 0});
       return 0;
     }
-    if (!strncmp(argv[i], "--", 2)) TRY(long_option(a, c, argv, argc, &i, into));
-    else if (argv[i][0] == '-' && argv[i][1]) TRY(short_option(a, c, argv, argc, &i, into));
+    if (!strncmp(argv[i], "--", 2)) TRY(long_option(&l, &i));
+    else if (argv[i][0] == '-' && argv[i][1]) TRY(short_option(&l, &i));
     else vec_push(a, words, (Word){argv[i], 0});
+  }
+  return 0;
+}
+
+Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help) {
+  return options_parse_given(a, c, argc, argv, into, words, 0, help);
+}
+
+Status options_beside(const Words *given, const char *option, const Str *fine, size_t n) {
+  char name[64];
+  for (uint32_t i = 0; i < given->n; i++) {
+    bool goes = !strcmp(shown(given->at[i].by, name), option);
+    for (size_t k = 0; k < n && !goes; k++) goes = !strcmp(name, fine[k]);
+    if (!goes) return fail(EXIT_USAGE, "%s has no meaning beside %s", name, option);
   }
   return 0;
 }

@@ -46,6 +46,11 @@ typedef struct {
 // argv[0] is skipped. --name VALUE, --name=VALUE, -n VALUE, -nVALUE, anywhere between the words; behind "--" all are
 // words. --help and -h set *help and stop. An unknown option is refused with the nearest one.
 Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help);
+// The same; the options that stood on the line are put into given, in their order, with their values (0 for a flag).
+Status options_parse_given(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, Words *given,
+                           bool *help);
+// Refuses each given option but `option` and the n that go with it, all as help shows them: "--seq", "-n".
+Status options_beside(const Words *given, const char *option, const Str *fine, size_t n);
 void   options_help(const Command *c, const void *defaults, FILE *to);
 void   exits_help(FILE *to);                                      // the exit codes, a line each
 // The same as text for man(1). A command becomes a subsection; its first `skip` options are told elsewhere.

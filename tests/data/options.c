@@ -2,7 +2,7 @@
 #include "runtime/options.h"
 #include "tests/data/check.h"
 
-typedef struct { int64_t steps; double rate; const char *out; bool json, quiet; Words set; } Settings;
+typedef struct { int64_t steps; double rate; const char *out, *again; bool json, quiet; Words set; } Settings;
 static const Option rows[] = {
   OPTION(Settings, steps, 'n', "steps", "N", "how many"),
   OPTION(Settings, rate, 0, "rate", "X", "how fast"),
@@ -11,6 +11,7 @@ static const Option rows[] = {
   OPTION(Settings, quiet, 'q', "quiet", 0, "say nothing"),
   OPTION(Settings, set, 'D', 0, "NAME=VALUE", "set a name"),
   OPTION(Settings, set, 0, "set", "PATH=VALUE", "set a path,\nin two lines"),
+  OPTION(Settings, again, 0, "again", "[=WORD]", "once more"),
 };
 static const Command command = {"t", "WORD...", "A test.", rows, COUNT(rows), 0};
 
@@ -73,7 +74,7 @@ static void refused_test(void **state) {
     {"--steps=", "--steps: '' is not a whole number"}, {"--steps 0x10", "'0x10'"},
     {"--rate nan", "--rate: 'nan' is not a number"},
     {"--rate 1e999", "'1e999' is not a number"}, {"-n 99999999999999999999", "fits in 64 bits"},
-    {"-D", "-D needs a value"},
+    {"-D", "-D needs a value"}, {"--again=", "--again= has no value: --again[=WORD]"},
   };
   for (size_t i = 0; i < COUNT(bad); i++) {
     Parsed p;
@@ -100,6 +101,7 @@ static void help_test(void **state) {
                             "  -D NAME=VALUE         set a name\n"
                             "      --set PATH=VALUE  set a path,\n"
                             "                        in two lines\n"
+                            "      --again[=WORD]    once more\n"
                             "  -h, --help            print this\n");
   arena_destroy(p.arena);
 }

@@ -160,6 +160,11 @@ os.chmod(cache + "/mt", 0o700)
 
 # ---- the command line
 for args, words in [(["--calibrate=now"], "not --calibrate=now"), (["--calibrate", "p.plan"], "takes no plan"),
-                    (["--calibrate", "--threads", "-1"], "--threads -1 is too small")]:
+                    (["--calibrate", "--threads", "-1"], "--threads -1 is too small"),
+                    (["--calibrate="], "--calibrate= has no value: --calibrate[=again]"),
+                    (["--calibrate", "--steps", "3"], "--steps has no meaning beside --calibrate"),
+                    (["-n", "1", "--calibrate=again"], "-n has no meaning beside --calibrate"),
+                    (["--calibrate", "--log-every", "10"], "--log-every has no meaning beside --calibrate"),
+                    (["--calibrate", "--profile"], "--profile has no meaning beside --calibrate")]:
     has(run(mtrun, *args, code=64).stderr, words)
 has(run(mtrun, "--help").stdout, "--calibrate[=again]", "measure this machine")
