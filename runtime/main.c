@@ -376,6 +376,7 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
     rates_print(stdout, &r);
     return 0;
   }
+  TRY(rates_target(a));
   fprintf(stderr, "%s: measuring, for some seconds; other programs that compute disturb it\n", program_name);
   TRY(rates_measure(a, threads, &r));
   rates_print(stdout, &r);

@@ -294,6 +294,7 @@ static bool row_read(Arena *a, const json_t *row, Rates *r) {
 
 // What the file has; no rows when it is not there or not right.
 static bool file_rows(Arena *a, Str path, const struct stat *st, int fd, Rows *rows) {
+  if (S_ISDIR(st->st_mode)) return ignore(path, "it is a folder (remove it)");
   if (!S_ISREG(st->st_mode)) return ignore(path, "it is no file");
   if (st->st_uid != geteuid()) return ignore(path, "it belongs to another user");
   if (st->st_mode & 022) return ignore(path, "others can write it");
@@ -370,11 +371,20 @@ static bool same_key(const Rates *x, const Rates *y) {
   return x->threads == y->threads && !strcmp(x->cpu, y->cpu) && !strcmp(x->libraries, y->libraries);
 }
 
-Status rates_keep(Arena *a, const Rates *r) {
+Status rates_target(Arena *a) {
   const char *wrong, *folder = cache_folder(a, "", true, &wrong);
-  Rows rows;
+  struct stat st;
   if (wrong)
     return fail(EXIT_CREATE, "the rates cannot be kept: %s%s%s", folder ? folder : "", folder ? ": " : "", wrong);
+  Str path = rates_path(a);
+  if (!lstat(path, &st) && S_ISDIR(st.st_mode))
+    return fail(EXIT_CREATE, "the rates cannot be kept: %s: it is a folder; remove it", path);
+  return 0;
+}
+
+Status rates_keep(Arena *a, const Rates *r) {
+  Rows rows;
+  TRY(rates_target(a));
   rows_read(a, &rows);
   Text t;
   text_init(&t, a);

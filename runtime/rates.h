@@ -44,6 +44,7 @@ typedef struct {
 
 // Some seconds. Each rate is the median of samples that lie apart, so that another program's burst does not decide it.
 Status rates_measure(Arena *a, int threads, Rates *r);
+Status rates_target(Arena *a);                                   // there is a place to keep them
 Status rates_keep(Arena *a, const Rates *r);                      // beside those for other threads, CPUs and libraries
 // Those of this CPU for so many threads, with all of these libraries ("": any). A file that is not right is told of, and
 // counts as absent.

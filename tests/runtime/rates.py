@@ -141,6 +141,9 @@ unknown("it is too large")
 keep(known)
 os.chmod(rates, 0o666)
 unknown("others can write it")
+if os.geteuid():
+    os.chmod(rates, 0)
+    unknown("Permission denied")
 os.rename(rates, "elsewhere")
 os.symlink(folder.name + "/elsewhere", rates)
 unknown("it is a link")
@@ -149,8 +152,15 @@ os.mkfifo(rates)
 unknown("it is no file")
 os.remove(rates)
 os.mkdir(rates)
-unknown("it is no file")
+unknown("it is a folder (remove it)")
+p = run(mtrun, "--calibrate", code=73)                     # at once, not when all is measured
+has(p.stderr, rates + ": it is a folder; remove it")
+assert "measuring" not in p.stderr and not p.stdout, p
 os.rmdir(rates)
+open("no folder", "w")
+p = run(mtrun, "--calibrate", code=73, XDG_CACHE_HOME=folder.name + "/no folder")
+has(p.stderr, "the rates cannot be kept", "no folder")
+assert "measuring" not in p.stderr, p.stderr
 os.chmod(cache + "/mt", 0o777)                            # others could put a file there
 os.chmod("elsewhere", 0o600)
 os.rename("elsewhere", rates)
