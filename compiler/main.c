@@ -499,7 +499,7 @@ static Status run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  program_name = "mtc";
+  program_start("mtc");
   Status status = run(argc, argv);
   bool written = !fflush(stdout) && !ferror(stdout);
   return status ? status : written ? 0 : fail(EXIT_IO, "standard output cannot be written");

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -299,6 +300,13 @@ Str nearest(const char *word, const Str *words, size_t n) {
 
 // ---- the world's failures ---------------------------------------------------------------------------------------
 const char *program_name = "mt";
+
+// Past the limit of a file's size (ulimit -f) a write would end the process, and what it was writing would stay. What
+// it starts inherits this.
+void program_start(const char *name) {
+  program_name = name;
+  signal(SIGXFSZ, SIG_IGN);
+}
 
 // Names out of files reach messages: a control byte in one must not reach the terminal.
 static void put_plain(const char *s, FILE *to) {

@@ -97,7 +97,8 @@ enum {
 #undef X
 };
 #define TRY(e) do { Status try_ = (e); if (try_) return try_; } while (0)
-extern const char *program_name;                                  // set by main; opens every message
+extern const char *program_name;                                  // set by program_start; opens every message
+void program_start(const char *name);                             // in main: a file too large is an errno, no signal
 Status fail(Status code, const char *fmt, ...) PRINTF(2, 3);      // "program: message" on stderr; returns code
 _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise of ours is broken: says so, exits 70
 

@@ -257,6 +257,9 @@ static Status job_finish(Jit *j, Job *job, JitObject *o) {
   if (!WIFEXITED(status) || WEXITSTATUS(status)) {
     char *said = arena_strndup(j->arena, "", 0);
     if (!file_read(j->arena, job->log, 1 << 20, &said, &n) && n > 2000) said[2000] = 0;
+    static const int full[] = {EFBIG, ENOSPC, EDQUOT};                // of the disk, not of the code
+    for (size_t i = 0; i < COUNT(full); i++)
+      if (strstr(said, strerror(full[i]))) return fail(EXIT_IO, "the C compiler cannot write %s: %s", job->object, strerror(full[i]));
     return fail(EXIT_UNAVAILABLE, "the C compiler %s failed on generated code (%s %d; MT_KEEP_KERNELS=DIR keeps it):\n%s", j->cc,
                 WIFEXITED(status) ? "status" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), said);
   }
@@ -340,12 +343,13 @@ Status jit_load(Jit *j, const JitObject *o, JitCode *code) {
   const char *path = arena_printf(j->arena, "%s/load.%ld.XXXXXX", j->folder, (long)getpid());
   int fd = mkostemp((char *)(uintptr_t)path, O_CLOEXEC);
   if (fd < 0) return fail(EXIT_CREATE, "cannot write a kernel object to %s: %s", path, strerror(errno));
-  bool written = write_all(fd, o->bytes, o->n);
+  int e = write_all(fd, o->bytes, o->n) ? 0 : errno ? errno : ENOSPC;
   close(fd);
-  if (written) code->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char *why = !written ? strerror(errno) : code->library ? 0 : dlerror();
+  if (!e) code->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *why = e || code->library ? 0 : dlerror();
   unlink(path);
   if (code->library) return 0;
+  if (e) return fail(EXIT_IO, "writing a kernel object to %s: %s", path, strerror(e));
   return fail(EXIT_UNAVAILABLE, "kernel objects cannot be loaded from %s: %s; if that file system is mounted noexec, set XDG_CACHE_HOME to one that is not", j->folder, why);
 }
 

@@ -157,7 +157,6 @@ static void catch_signals(void) {
   sigaction(SIGTERM, &stop, 0), sigaction(SIGINT, &stop, 0), sigaction(SIGUSR1, &stop, 0),
       sigaction(SIGUSR2, &save, 0);
   signal(SIGPIPE, SIG_IGN);                                // nobody reads what is printed: the run goes on
-  signal(SIGXFSZ, SIG_IGN);                                // a file that may not grow is an error of the write
 }
 
 // ---- a run -------------------------------------------------------------------------------------------------------
@@ -392,7 +391,7 @@ int main(int argc, char **argv) {
   Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
   Words words = {0}, given = {0};
   bool help;
-  program_name = "mtrun";
+  program_start("mtrun");
   if (argc == 2 && !strcmp(argv[1], "--man")) return print_man(&r.set), 0;
   r.arena = arena_create();
   const Settings defaults = r.set;

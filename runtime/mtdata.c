@@ -554,7 +554,7 @@ static Status command_run(Arena *a, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  program_name = "mtdata";
+  program_start("mtdata");
   Arena *a = arena_create();
   Status s = command_run(a, argc, argv);
   if (fflush(stdout) || ferror(stdout)) {

@@ -179,4 +179,45 @@ def log_that_cannot_be_written():
     reader.wait()
 
 
+@case
+def files_that_may_not_grow():
+    # ulimit -f: a write fails as on a full disk, is told with the file's name, and nothing of the file stays
+    def limited(kib, *argv):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, kib << 10))
+        p = call(argv, code=74, preexec_fn=limit)
+        assert "File too large" in p.stderr and argv[-1] in p.stderr, p.stderr
+        return p
+
+    def everything():
+        return sorted(os.path.join(folder, name) for folder, _, names in os.walk(".") for name in names)
+
+    plan, feed = setup()
+    big = compile(MODEL.replace("dim i = 30", "dim i = 300").replace("dim h = 20", "dim h = 200"), plan="big.plan")
+    save("bb", {"x": reals((2, 2, 4, 300), [0.5] * 4800, "F32")})
+    write("t.txt", "the quick brown fox " * 20000)
+    before = everything()
+    limited(8, MTC, "compile", "m.mt", "--no-objects", "-o", "new")
+    limited(8, MTDATA, "prepare", "t.txt", "-o", "new")
+    limited(80, MTDATA, "prepare", "t.txt", "-o", "new")
+    for option in ("--final", "--grads", "--save"):
+        limited(200, MTRUN, big, "--batches", "bb", "--threads", "1", "--steps", "2", option, "new" + option)
+    limited(200, MTRUN, plan, *feed, "--trace", "new")
+    same(everything(), before)
+    limited(60, MTRUN, plan, *feed, "--log-json", "log")  # whose lines stay
+    assert bytes_of("log").count(b"\n") > 50
+    # the C compiler's files, and a kernel's object on its way into memory
+    env = dict(os.environ, XDG_CACHE_HOME=os.path.abspath("cache"))
+    for kib in (1, 8, 12, 16, 20):
+        p = call(
+            [MTC, "compile", "m.mt", "-o", "new"],
+            code=None,
+            env=env,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, kib << 10)),
+        )
+        assert p.returncode in (0, 74) and ("File too large" in p.stderr) == (p.returncode != 0), p
+        same([f for f in os.listdir("cache/mt/kernels") if not re.fullmatch("[0-9a-f]{32}\\.so", f)], [])
+    p = call([MTRUN, plan, *feed], code=74, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert "writing a kernel object to" in p.stderr, p.stderr
+
+
 main()
