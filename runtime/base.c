@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +20,8 @@ struct Chunk { Chunk *next; size_t used, size, mapped; _Alignas(16) char data[];
 struct Arena { Chunk *chunk; };
 
 static _Noreturn void out_of_memory(size_t bytes) {
-  fprintf(stderr, "%s: out of memory: %zu bytes more were refused\n", program_name, bytes);
-  exit(EXIT_INTERNAL);
+  fprintf(stderr, "%s: out of memory: %zu bytes more were refused%s\n", program_name, bytes, space_limit());
+  exit(EXIT_UNAVAILABLE);
 }
 
 Arena *arena_create(void) {
@@ -335,6 +336,15 @@ Status fail(Status code, const char *fmt, ...) {
   funlockfile(stderr);
   if (all != few) free(all);
   return code;
+}
+
+const char *space_limit(void) {
+  static _Thread_local char text[128];
+  struct rlimit l;
+  if (getrlimit(RLIMIT_AS, &l) || l.rlim_cur == RLIM_INFINITY) return "";
+  snprintf(text, sizeof text, "; the address space of this process is limited to %llu KiB (ulimit -v)",
+           (unsigned long long)l.rlim_cur >> 10);
+  return text;
 }
 
 void bug(const char *fmt, ...) {

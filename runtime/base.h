@@ -84,7 +84,7 @@ typedef int Status;
   X(USAGE,       64, "a mistake on the command line") \
   X(INPUT,       65, "a file that is not right: plan, data, checkpoint") \
   X(MISSING,     66, "a file that is not there") \
-  X(UNAVAILABLE, 69, "a device, compiler or library that is not there; mtc doctor says how to get it") \
+  X(UNAVAILABLE, 69, "a device, compiler, library or memory that is not there; mtc doctor says how to get it") \
   X(INTERNAL,    70, "a fault of the program") \
   X(CREATE,      73, "no place to write to") \
   X(IO,          74, "reading or writing failed") \
@@ -100,6 +100,8 @@ enum {
 extern const char *program_name;                                  // set by program_start; opens every message
 void program_start(const char *name);                             // in main: a file too large is an errno, no signal
 Status fail(Status code, const char *fmt, ...) PRINTF(2, 3);      // "program: message" on stderr; returns code
+// Ends a message that memory was refused: how large this process may be (ulimit -v); "" when there is no limit.
+const char *space_limit(void);
 _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise of ours is broken: says so, exits 70
 
 // ---- files ------------------------------------------------------------------------------------------------------

@@ -199,6 +199,11 @@ static Status check_memory(const Plan *p) {
               "context, or bf16", need / 0x1p30, have / 0x1p30);
 }
 
+static Status no_memory(size_t bytes, int e) {
+  return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s%s",
+              (double)bytes / 0x1p20, strerror(e), space_limit());
+}
+
 static Status open_memory(Dev *d, Arena *a) {
   const Plan *p = d->plan;
   for (int i = 0; i < MEM_COUNT; i++) {
@@ -207,8 +212,7 @@ static Status open_memory(Dev *d, Arena *a) {
     void *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       d->block_bytes[i] = 0;
-      return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s",
-                  (double)bytes / 0x1p20, strerror(errno));
+      return no_memory(bytes, errno);
     }
     madvise(at, bytes, MADV_HUGEPAGE);                     // where the system has them
     d->block[i] = at;
@@ -240,7 +244,7 @@ Status dev_touch(Dev *d) {
   for (int i = 0; i < MEM_COUNT; i++) {
     Touch t = {d->block[i], d->block_bytes[i], 0};
     work_run(d->work, touch_task, &t, (int64_t)((t.bytes + TOUCH - 1) / TOUCH), 1);
-    if (t.error) return fail(EXIT_UNAVAILABLE, "the plan needs %.1f MiB more memory, the system refused: %s", (double)t.bytes / 0x1p20, strerror(t.error));
+    if (t.error) return no_memory(t.bytes, t.error);
   }
   return 0;
 }
@@ -301,7 +305,7 @@ static Status open_streams(Dev *d, Arena *a) {
     s->dev = d, s->stream = (PlanStream)i;
     s->span = d->options.spans ? NEW_N(a, DevSpan, d->options.spans) : 0;
     int e = thread_start(&s->thread, stream_main, s);
-    if (e) return fail(EXIT_UNAVAILABLE, "cannot start a thread: %s", strerror(e));
+    if (e) return fail(EXIT_UNAVAILABLE, "cannot start a thread: %s%s", strerror(e), space_limit());
     s->started = true;
   }
   return 0;

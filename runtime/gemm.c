@@ -310,14 +310,16 @@ static Status has_room(Arena *a, int threads, bool openblas) {
   for (int i = 0; i < n; i++) munmap(at[i], each);
   if (!e) return 0;
   return fail(EXIT_UNAVAILABLE,
-              "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s", threads,
-              threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e));
+              "matrix products on %d thread%s need %lld MiB more of address space, the system refused: %s%s", threads,
+              threads == 1 ? "" : "s", (long long)((size_t)(threads + 1) * each >> 20), strerror(e), space_limit());
 }
 
 static Status huge_room(void **out, size_t bytes) {                   // in huge pages, where the system has them
   enum { HUGE = 2 << 20 };
   *out = aligned_alloc(HUGE, (bytes + HUGE - 1) / HUGE * HUGE);
-  if (!*out) return fail(EXIT_UNAVAILABLE, "no memory for matrix products: %zu MiB for each thread", bytes >> 20);
+  if (!*out)
+    return fail(EXIT_UNAVAILABLE, "no memory for matrix products: %zu MiB for each thread%s", bytes >> 20,
+                space_limit());
   madvise(*out, bytes, MADV_HUGEPAGE);
   return 0;
 }

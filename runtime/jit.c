@@ -236,7 +236,7 @@ static Status job_start(Jit *j, Job *job, const JitSource *src, uint32_t number)
   posix_spawn_file_actions_adddup2(&act, 1, 2);
   int e = posix_spawn(&job->pid, j->cc, &act, 0, (char **)(uintptr_t)argv, env);
   posix_spawn_file_actions_destroy(&act);
-  return e ? fail(EXIT_UNAVAILABLE, "the C compiler %s cannot be run: %s", j->cc, strerror(e)) : 0;
+  return e ? fail(EXIT_UNAVAILABLE, "the C compiler %s cannot be run: %s%s", j->cc, strerror(e), space_limit()) : 0;
 }
 
 static void keep(Jit *j, const Job *job, const JitSource *src, const JitObject *o) {
@@ -259,9 +259,12 @@ static Status job_finish(Jit *j, Job *job, JitObject *o) {
     if (!file_read(j->arena, job->log, 1 << 20, &said, &n) && n > 2000) said[2000] = 0;
     static const int full[] = {EFBIG, ENOSPC, EDQUOT};                // of the disk, not of the code
     for (size_t i = 0; i < COUNT(full); i++)
-      if (strstr(said, strerror(full[i]))) return fail(EXIT_IO, "the C compiler cannot write %s: %s", job->object, strerror(full[i]));
-    return fail(EXIT_UNAVAILABLE, "the C compiler %s failed on generated code (%s %d; MT_KEEP_KERNELS=DIR keeps it):\n%s", j->cc,
-                WIFEXITED(status) ? "status" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), said);
+      if (strstr(said, strerror(full[i])))
+        return fail(EXIT_IO, "the C compiler cannot write %s: %s", job->object, strerror(full[i]));
+    return fail(EXIT_UNAVAILABLE,
+                "the C compiler %s failed on generated code (%s %d; MT_KEEP_KERNELS=DIR keeps it)%s:\n%s", j->cc,
+                WIFEXITED(status) ? "status" : "signal",
+                WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), space_limit(), said);
   }
   TRY(file_read(j->arena, job->object, 1 << 30, &bytes, &n));
   *o = (JitObject){.bytes = bytes, .n = n};
@@ -350,7 +353,8 @@ Status jit_load(Jit *j, const JitObject *o, JitCode *code) {
   unlink(path);
   if (code->library) return 0;
   if (e) return fail(EXIT_IO, "writing a kernel object to %s: %s", path, strerror(e));
-  return fail(EXIT_UNAVAILABLE, "kernel objects cannot be loaded from %s: %s; if that file system is mounted noexec, set XDG_CACHE_HOME to one that is not", j->folder, why);
+  return fail(EXIT_UNAVAILABLE, "kernel objects cannot be loaded from %s: %s; if that file system is mounted noexec, "
+              "set XDG_CACHE_HOME to one that is not%s", j->folder, why, space_limit());
 }
 
 void jit_unload(JitCode *code) {

@@ -42,6 +42,8 @@ Status json_read(const char *what, const char *text, size_t n, int depth, struct
   if (!n || text[0] != '{') return fail(EXIT_INPUT, "%s: not a JSON object (the first byte must be '{')", what);
   if (nesting(text, n) > depth) return fail(EXIT_INPUT, "%s: JSON nested more than %d deep", what, depth);
   json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+  if (!j && json_error_code(&e) == json_error_out_of_memory)
+    return fail(EXIT_UNAVAILABLE, "%s: no memory for its JSON%s", what, space_limit());
   if (!j) return fail(EXIT_INPUT, "%s: JSON, line %d, byte %d: %s", what, e.line, e.position, e.text);
   *object = j;
   return 0;

@@ -31,7 +31,7 @@ static void load_api(void) {
   static char message[400];
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!lib) {
-    snprintf(message, sizeof message, "%s", dlerror());
+    snprintf(message, sizeof message, "%s%s", dlerror(), space_limit());
     no_api = message;
     return;
   }
@@ -198,7 +198,7 @@ Status onednn_matmul(OneDnn *o, const MatmulShape *s, Matmul **out) {
     if (!e) e = api.memory_create(&at->scratch, scratch, o->engine, DNNL_MEMORY_NONE);
   }
   api.primitive_desc_destroy(desc);
-  return e ? fail(EXIT_UNAVAILABLE, "oneDNN has no memory for its products") : 0;
+  return e ? fail(EXIT_UNAVAILABLE, "oneDNN has no memory for its products%s", space_limit()) : 0;
 }
 
 void onednn_run(const Matmul *m, int worker, void *c, const void *a, const void *b) {

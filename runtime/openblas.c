@@ -11,7 +11,7 @@ Status openblas_open(Arena *a, OpenBlas *b) {
   bool own = getenv("MTRUN_OPENBLAS") && *getenv("MTRUN_OPENBLAS");
   const char *mend = own ? "MTRUN_OPENBLAS names it: unset it, or set it to the library's path"
                          : "install it: apt-get install libopenblas0-pthread";
-  if (!lib) return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s\n  %s", dlerror(), mend);
+  if (!lib) return fail(EXIT_UNAVAILABLE, "matrix products need OpenBLAS: %s%s\n  %s", dlerror(), space_limit(), mend);
   void (*set_threads)(int);
   char *(*config)(void), *(*core)(void);
   *(void **)&b->sgemm = dlsym(lib, "cblas_sgemm"), *(void **)&b->dgemm = dlsym(lib, "cblas_dgemm");

@@ -133,7 +133,7 @@ static void formats_open(Arena *a, int threads, Format *f) {
 }
 static Status format_fill(RateFormat f, Format *to) {
   to->a = room(OPERAND), to->b = room(OPERAND), to->c = room(OPERAND);
-  if (!to->a || !to->b || !to->c) return fail(EXIT_UNAVAILABLE, "no memory to measure in");
+  if (!to->a || !to->b || !to->c) return fail(EXIT_UNAVAILABLE, "no memory to measure in%s", space_limit());
   size_t width = dtype_bytes(format_of[f]);
   for (int64_t i = 0; i < OUT * 1024; i++) {               // no zeroes, no huge sums
     double x = (double)(i * 7919 % 1021 - 510) / 1024;
@@ -229,7 +229,7 @@ Status rates_measure(Arena *a, int threads, Rates *r) {
   formats_open(a, threads, f);
   *r = (Rates){.threads = threads, .cpu = jit_cpu(a), .libraries = libraries_of(a, f), .day = today(a)};
   char *to = room(bytes), *from = room(bytes);
-  Status e = to && from ? 0 : fail(EXIT_UNAVAILABLE, "no memory to measure in");
+  Status e = to && from ? 0 : fail(EXIT_UNAVAILABLE, "no memory to measure in%s", space_limit());
   for (RateFormat k = 0; k < RF_COUNT && !e; k++) e = format_fill(k, &f[k]);
   if (!e && !(e = work_create(a, threads, &w))) {
     int64_t chunks = (int64_t)(bytes / CHUNK);

@@ -169,7 +169,9 @@ static Status file_add(Arena *a, Safetensors *s, Str path, int fd, int64_t size)
     return fail(EXIT_INPUT, "%s: header length %llu, at most %lld is possible", path, (unsigned long long)n,
                 (long long)MIN(size - 8, HEADER_LIMIT));
   char *text = malloc((size_t)n + 1);
-  if (!text) return fail(EXIT_INTERNAL, "%s: no memory for its header of %llu bytes", path, (unsigned long long)n);
+  if (!text)
+    return fail(EXIT_UNAVAILABLE, "%s: no memory for its header of %llu bytes%s", path, (unsigned long long)n,
+                space_limit());
   json_t *header = 0;
   Status status = file_pread(fd, path, 8, text, (size_t)n);
   if (!status) status = json_read(path, text, (size_t)n, NEST_LIMIT, &header);

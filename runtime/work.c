@@ -89,7 +89,8 @@ Status work_create(Arena *a, int threads, Work **out) {
     start[w->threads] = (Start){w, w->threads};
     int e = thread_start(&w->thread[w->threads - 1], worker_main, &start[w->threads]);
     if (e)
-      return fail(EXIT_UNAVAILABLE, "cannot start thread %d of %d: %s", w->threads + 1, threads, strerror(e));
+      return fail(EXIT_UNAVAILABLE, "cannot start thread %d of %d: %s%s", w->threads + 1, threads, strerror(e),
+                  space_limit());
   }
   return 0;
 }

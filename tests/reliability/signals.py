@@ -131,7 +131,7 @@ def memory_that_is_not_there():
     if "AddressSanitizer" in p.stderr:  # which needs more than that for itself
         return
     assert p.returncode == 69 and re.search(
-        r"the plan needs [\d.]+ MiB more memory, the system refused", p.stderr
+        r"the plan needs [\d.]+ MiB more memory, the system refused: .*limited to 3145728 KiB \(ulimit -v\)", p.stderr
     ), (p.returncode, p.stderr[-500:])
     refused(MTRUN, [plan, "--batches", "x", "--threads", 5000], "at most 4096", 64)
     # whatever the limit, it ends: with the right values, or with a status and a line (an OpenBLAS without
@@ -142,13 +142,23 @@ def memory_that_is_not_there():
         p = call(
             [MTRUN, plan, *feed[:2], "--threads", 2, "--steps", 2], code=None, preexec_fn=limit, timeout=100
         )
-        if (p.returncode == 127 and "loading shared libraries" in p.stderr) or "Sanitizer" in p.stderr:
-            continue
-        assert p.returncode in (0, 69, 70) and (p.returncode == 0 or p.stderr.startswith("mtrun: ")), (
-            mib,
-            p.returncode,
-            p.stderr[-500:],
-        )
+        told(mib, p, "mtrun")
+    for mib in (4, 6, 8, 9, 10, 11, 12, 14, 16, 24, 64):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        for options in ([], ["--no-objects"]):
+            p = call([MTC, "compile", "m.mt", "-o", "new", *options], code=None, preexec_fn=limit, timeout=100)
+            told(mib, p, "mtc")
+            assert p.returncode == 0 or not os.path.exists("new")
+
+
+def told(mib, p, name):
+    """memory is refused: with the status for what is not there, and the limit"""
+    if (p.returncode == 127 and "loading shared libraries" in p.stderr) or "Sanitizer" in p.stderr:
+        return
+    limit = "the address space of this process is limited to %d KiB (ulimit -v)" % (mib << 10)
+    assert p.returncode == 0 or (
+        p.returncode == 69 and p.stderr.startswith(name + ": ") and limit in p.stderr.splitlines()[0]
+    ), (mib, p.returncode, p.stderr[-500:])
 
 
 @case
