@@ -1,11 +1,13 @@
 // jit.c -- see jit.h.
 #include "runtime/jit.h"
 #include "runtime/file.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 #if defined(__x86_64__)
@@ -145,10 +148,40 @@ static Status private_folder(Jit *j) {
   return 0;
 }
 
+// A process that was killed leaves its temporaries: KEY.PID.N.c, .so and .log, what the C compiler and file_write name
+// after them, KEY.so.PID.tmp, load.PID.XXXXXX, and the C compiler's own ccXXXXXX.s or .o. The process of a name: 0
+// when it has none, -1 when this is no temporary.
+static long leftover_of(const char *name) {
+  enum { KEY = 32 };
+  if (!strncmp(name, "cc", 2) && strcspn(name, ".") == 8) return 0;
+  if (!strncmp(name, "load.", 5)) return atol(name + 5);
+  if (strspn(name, "0123456789abcdef") != KEY || name[KEY] != '.') return -1;
+  const char *rest = name + KEY + 1;
+  if (!strncmp(rest, "so.", 3)) rest += 3;                            // KEY.so itself has no process, and stays
+  return *rest >= '0' && *rest <= '9' ? atol(rest) : -1;
+}
+
+// They go when they are old and their process is no more: by age alone one could be hit that was stopped for a while,
+// by its process alone one on another machine or in another container. Two who do this at once do the same.
+static void remove_leftovers(const char *folder) {
+  enum { OLD = 3600 };                                                // seconds; compiling takes few
+  DIR *d = opendir(folder);
+  struct stat st;
+  if (!d) return;
+  for (struct dirent *e; (e = readdir(d));) {
+    long pid = leftover_of(e->d_name);
+    if (pid < 0 || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) continue;
+    bool gone = !pid || (kill((pid_t)pid, 0) && errno == ESRCH);
+    if (gone && time(0) - st.st_mtime > OLD) unlinkat(dirfd(d), e->d_name, 0);
+  }
+  closedir(d);
+}
+
 static Status find_folder(Jit *j) {
   const char *wrong, *folder = cache_folder(j->arena, "kernels", true, &wrong);
   if (wrong && folder) fail(0, "the kernel cache %s is not used, a private folder is for this run: %s", folder, wrong);
   if (wrong) return private_folder(j);
+  remove_leftovers(folder);
   j->folder = folder;
   return 0;
 }

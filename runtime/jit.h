@@ -3,7 +3,8 @@
 // The compiler is `cc` of PATH, or MT_CC: one path, no arguments. It is run with an argument vector and a small environment,
 // never through a shell; nothing of the user's text reaches it. Objects are cached in $XDG_CACHE_HOME/mt/kernels (or
 // ~/.cache/mt/kernels), mode 0700, under the hash of source, flags, compiler and CPU. A cache that others can write is not
-// used: a private folder takes its place for this run. MT_KEEP_KERNELS=DIR keeps every source (and object) there.
+// used: a private folder takes its place for this run. What processes that were killed left in it goes when it is
+// opened. MT_KEEP_KERNELS=DIR keeps every source (and object) there.
 #ifndef MT_JIT_H
 #define MT_JIT_H
 #include "runtime/base.h"

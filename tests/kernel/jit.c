@@ -2,9 +2,13 @@
 #include "runtime/jit.h"
 #include "tests/data/check.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static Arena *arena;
 static char path_was[4096];
@@ -223,6 +227,53 @@ static void eight_at_once(void **state) {              // eight processes, no ca
   }
 }
 
+static void age(const char *folder, time_t seconds) {   // of all files in it
+  DIR *d = opendir(folder);
+  struct timespec t[2] = {{.tv_sec = time(0) - seconds}, {.tv_sec = time(0) - seconds}};
+  assert_non_null(d);
+  for (struct dirent *e; (e = readdir(d));)
+    if (e->d_name[0] != '.') assert_int_equal(utimensat(dirfd(d), e->d_name, t, AT_SYMLINK_NOFOLLOW), 0);
+  closedir(d);
+}
+
+static void killed(void **state) {                     // what a process leaves that its compiler kills; others' files
+  (void)state;
+  static const char script[] = "#!/bin/sh\ntouch $TMPDIR/ccAbC123.s $TMPDIR/load.$PPID.abcdef\nkill -9 $PPID\n";
+  static const char *const folder = "killed/mt/kernels";
+  Jit j;
+  bool cached;
+  int status;
+  cache_at("killed");
+  assert_int_equal(jit_open(&j, arena, 0), 0);
+  assert_int_equal(answer(&j, source(11), 0), 11);
+  char object[4096];
+  assert_int_equal(files(folder, ".so", object), 1);
+  put_file("killer", script, sizeof script - 1), chmod("killer", 0755);
+  pid_t pid = fork();
+  if (!pid) {
+    setenv("MT_CC", "./killer", 1);
+    _exit(jit_open(&j, arena, 0) || answer(&j, source(12), 0));
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  const char *dead = arena_printf(arena, "%s.%ld.tmp", object, (long)pid);
+  const char *mine = arena_printf(arena, "%s/0123456789abcdef0123456789abcdef.%ld.0.c", folder, (long)getpid());
+  put_file(dead, "", 0), put_file(mine, "", 0);
+  put_file("killed/mt/kernels/notes.txt", "", 0), assert_int_equal(mkdir("killed/mt/kernels/cc123456.d", 0700), 0);
+  // KEY.so, KEY.PID.0.c, its log, ccAbC123.s, load.PID.abcdef, KEY.so.PID.tmp; mine, notes.txt, the folder
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(files(folder, "", 0), round ? 4 : 9);
+    age(folder, round ? 1000000 : 7200);
+    assert_int_equal(jit_open(&j, arena, 0), 0);
+  }
+  assert_int_equal(files(folder, "", 0), 4);
+  assert_int_equal(access(object, F_OK) | access(mine, F_OK) | access("killed/mt/kernels/notes.txt", F_OK), 0);
+  assert_int_equal(answer(&j, source(11), &cached), 11);
+  assert_true(cached);
+  put_file(dead, "", 0), assert_int_equal(jit_open(&j, arena, 0), 0);
+  assert_int_equal(access(dead, F_OK), 0);              // it is new: a process with that number may live elsewhere
+}
+
 static void no_exec(void **state) {                    // a cache on a file system without execution still works
   (void)state;
   pid_t pid = fork();
@@ -258,6 +309,7 @@ int main(void) {
   folder_enter(folder);
   const struct CMUnitTest tests[] = {cmocka_unit_test(cached_once), cmocka_unit_test(several),       cmocka_unit_test(planted), cmocka_unit_test(folders),
                                      cmocka_unit_test(compilers),   cmocka_unit_test(odd_names),     cmocka_unit_test(eight_at_once), cmocka_unit_test(no_exec),
+                                     cmocka_unit_test(killed),
                                      cmocka_unit_test(targets)};
   int bad = cmocka_run_group_tests(tests, 0, 0);
   arena_destroy(arena), folder_leave(folder);
