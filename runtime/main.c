@@ -47,7 +47,7 @@ static const Option rows[] = {
          "go on from the newest whole checkpoint in --save DIR, if there is one; or from the given one"),
   OPTION(Settings, grads,        0,  "grads",       "FILE",   "the gradients of the run's first step, before clipping"),
   OPTION(Settings, final,        0,  "final",       "FILE",   "the parameters after the last step"),
-  OPTION(Settings, log_json,     0,  "log-json",    "FILE",   "one JSON object for each step; - is standard output"),
+  OPTION(Settings, log_json,     0,  "log-json",    "FILE",   "one JSON object for each step; - is standard output;\nresumed, the file goes on after the checkpoint's step"),
   OPTION(Settings, log_every,    0,  "log-every",   "K",      "steps from one printed line to the next"),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),

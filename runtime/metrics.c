@@ -3,8 +3,11 @@
 #include "runtime/json_text.h"
 #include "runtime/cost.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,6 +121,59 @@ static void put_step(Text *t, const Exec *x, const MetricsStep *m) {
   text_puts(t, "}\n");
 }
 
+// A run that was killed has logged steps that the checkpoint does not have; they are made and logged again.
+static bool goes_on(const char *line, ssize_t n, int64_t first) { // false: such a step's, or not written to its end
+  long long step;
+  if (line[0] != '{') return true;
+  return line[n - 1] == '\n' && (sscanf(line, "{\"step\":%lld,", &step) != 1 || step < first);
+}
+
+// Copies the lines that stay; *dropped: how many do not. to 0: only counts. False: see errno.
+static bool copy_lines(FILE *from, FILE *to, int64_t first, int64_t *dropped) {
+  char *line = 0;
+  size_t room = 0;
+  bool right = true;
+  *dropped = 0;
+  rewind(from);
+  for (ssize_t n; right && (n = getline(&line, &room, from)) > 0;) {
+    bool stays = goes_on(line, n, first);
+    *dropped += !stays;
+    if (stays && to) right = fwrite(line, 1, (size_t)n, to) == (size_t)n;
+    if (stays && to && line[n - 1] != '\n') right = right && putc('\n', to) == '\n';
+  }
+  free(line);
+  return right && !ferror(from);
+}
+
+// The log is replaced as a whole, so that whenever this is killed one of the two is there.
+static Status log_replace(FILE *from, const char *path, int64_t first) {
+  char part[PATH_MAX + 32];
+  struct stat st;
+  int64_t dropped;
+  snprintf(part, sizeof part, "%s.%ld.tmp", path, (long)getpid());
+  FILE *to = fopen(part, "we");
+  bool right = to && copy_lines(from, to, first, &dropped) && !fstat(fileno(from), &st) &&
+               !fchmod(fileno(to), st.st_mode & 07777) && !fflush(to) && !fsync(fileno(to));
+  int e = right ? 0 : errno;
+  if (to && fclose(to) && !e) e = errno;
+  if (!e && rename(part, path)) e = errno;
+  if (!e) return 0;
+  unlink(part);
+  return fail(e == EACCES || e == EPERM ? EXIT_PERMISSION : EXIT_IO, "writing %s: %s", path, strerror(e));
+}
+
+static Status log_rewind(const char *path, int64_t first) {
+  char real[PATH_MAX];
+  struct stat st;
+  int64_t dropped = 0;
+  FILE *from = stat(path, &st) || !S_ISREG(st.st_mode) || !realpath(path, real) ? 0 : fopen(real, "re");
+  if (!from) return 0;                                     // there is none yet, or a pipe; or fopen will say why
+  Status e = copy_lines(from, 0, first, &dropped) ? 0 : fail(EXIT_IO, "reading %s: %s", path, strerror(errno));
+  if (!e && dropped) e = log_replace(from, real, first);
+  fclose(from);
+  return e;
+}
+
 // ---- the console -------------------------------------------------------------------------------------------------
 static int digits(int64_t n) { return snprintf(0, 0, "%lld", (long long)n); }
 
@@ -182,7 +238,10 @@ Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   m->arena = arena_create(), text_init(&m->line, m->arena);
   if (!o->json) return 0;
   if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;
-  else m->json = fopen(o->json, o->append ? "a" : "w");
+  else {
+    if (o->append) TRY(log_rewind(o->json, o->first));
+    m->json = fopen(o->json, o->append ? "a" : "w");
+  }
   if (!m->json)
     return fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_CREATE, "cannot write %s: %s",
                 o->json, strerror(errno));

@@ -6,7 +6,7 @@
 
 typedef struct {
   const char *json;                          // file of the JSON log, "-": standard output; 0: none
-  bool append;                               // the run goes on where another one stopped
+  bool append;                               // the run goes on where another one stopped: its lines up to there stay
   int64_t every;                             // steps from console line to console line
   int64_t first, last;                       // steps: done before, done at the end
 } MetricsOptions;

@@ -68,6 +68,43 @@ def stop_and_go_on():
 
 
 @case
+def killed_and_resumed():
+    # the log has each step once, although those after the checkpoint were made twice; other lines stay
+    plan, feed = setup()
+    options = "--save ck --save-every 50 --resume auto --log-every 1".split()
+    for line in ("", "a note of mine\n", '{"my": "note"}\n'):
+        p = start([MTRUN, plan, *feed, *options, "--log-json", "log"])
+        assert after_lines(p, 80)
+        p.kill()
+        p.communicate(timeout=60)
+        with open("log", "a") as f:
+            f.write(line)
+        if os.path.exists("ck/step_%08d" % STEPS):
+            break
+    os.chmod("log", 0o640)
+    os.symlink("log", "link")
+    with open("log", "a") as f:
+        f.write('{"step":399,"loss":0.1')  # killed while it wrote
+    call([MTRUN, plan, *feed, *options, "--log-json", "link"])
+    lines = bytes_of("log").decode().splitlines()
+    assert os.path.islink("link") and os.stat("log").st_mode & 0o777 == 0o640
+    notes = [line for line in lines if not line.startswith('{"step"')]
+    same(notes, ["a note of mine", '{"my": "note"}'])
+    same(timeless([json.loads(line) for line in lines if line not in notes]), timeless(log("qlog")))
+    same([f for f in os.listdir(".") if f.endswith(".tmp")], [])
+    # from an older checkpoint: what came after it goes; appended to where nothing has to go; a new run empties it
+    call([MTRUN, plan, *feed, "--resume", "ck/step_00000100", "--log-json", "log", "--steps", "101"])
+    lines = bytes_of("log").decode().splitlines()
+    same([json.loads(line)["step"] for line in lines if line not in notes], list(range(101)))
+    inode = os.stat("log").st_ino
+    call([MTRUN, plan, *feed, "--steps", "101", "--save", "ck2"])
+    call([MTRUN, plan, *feed, "--resume", "ck2/step_00000101", "--log-json", "log"])
+    same(os.stat("log").st_ino, inode)
+    call([MTRUN, plan, *feed, "--steps", "1", "--log-json", "log"])
+    same([line["step"] for line in log("log")], [0])
+
+
+@case
 def stop_without_a_place_to_save():
     plan, feed = setup()
     p = start([MTRUN, plan, *feed, "--log-every", "1"])
