@@ -50,7 +50,7 @@ static const Option dump_rows[] = {
   OPTION(Settings, fn, 0, "fn", "NAME", "only this function: forward, micro, update, …"),
   OPTION(Settings, dot, 0, "dot", 0, "graphviz text instead of IR"),
   OPTION(Settings, unfold, 0, "unfold", 0, "with --dot: every layer, not one for all"),
-  OPTION(Settings, layer, 0, "layer", "N", "with --dot: only layer N (from 0)"),
+  OPTION_FROM(Settings, layer, 0, "layer", "N", "with --dot: only layer N (from 0)", 0),
   OPTION(Settings, steps, 0, "steps", 0,
          "the steps of each function: kernels and products, what they make, why it is stored"),
   OPTION(Settings, params, 0, "params", 0, "the parameters: names, dims, checkpoint tensors, decay"),
@@ -63,7 +63,7 @@ static const Option interp_rows[] = {
   MODEL_ROWS,
   OPTION(Settings, interp.init, 0, "init", "FILE", "initial parameters: safetensors (default: drawn)"),
   OPTION(Settings, interp.batches, 0, "batches", "FILE", "inputs by name: [steps, microbatches, batch, …]"),
-  OPTION(Settings, interp.steps, 0, "steps", "N", "steps to run (default: train.steps)"),
+  OPTION_FROM(Settings, interp.steps, 0, "steps", "N", "steps to run (default: train.steps)", 0),
   OPTION(Settings, interp.grads, 0, "grads", "FILE", "write the first step's gradients"),
   OPTION(Settings, interp.final, 0, "final", "FILE", "write the parameters after the last step"),
   OPTION(Settings, interp.log_json, 0, "log-json", "FILE", "a line of JSON per step"),
@@ -363,8 +363,6 @@ static Status run_explain(Arena *a, const char *path, const char *what, const Se
 
 static Status run_interp(Arena *a, const char *path, const Settings *s) {
   Program *p;
-  if (s->interp.steps < 0)
-    return fail(EXIT_USAGE, "--steps is a number of steps, not %lld", (long long)s->interp.steps);
   TRY(build(a, path, s, PASS_reshard, &p));
   return interp_command(a, p->module, &s->interp);
 }

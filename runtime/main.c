@@ -24,9 +24,9 @@ typedef struct {
 } Settings;
 
 static const Option rows[] = {
-  OPTION(Settings, ranks,       'n', 0,             "N",      "ranks; the plan's when not given"),
-  OPTION(Settings, threads,      0,  "threads",     "T",
-         "threads that compute; the CPUs of this process when not given"),
+  OPTION_FROM(Settings, ranks, 'n', 0, "N", "ranks; the plan's when not given", 1),
+  OPTION_FROM(Settings, threads, 0, "threads", "T",
+         "threads that compute; the CPUs of this process when not given", 1),
   OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
   OPTION(Settings, data,         0,  "data",        "PREFIX", "token files: PREFIX, or \"0.3 A 0.7 B\""),
   OPTION(Settings, batches,      0,  "batches",     "FILE",
@@ -35,20 +35,22 @@ static const Option rows[] = {
          "shares of the data to train on, hold out, leave; 990,10,0 with --eval-every, else all"),
   OPTION(Settings, init,         0,  "init",        "PATH",
          "parameters from a safetensors file or a folder; drawn from the seed when not given"),
-  OPTION(Settings, steps,        0,  "steps",       "N",      "steps in all; the plan's when not given"),
-  OPTION(Settings, eval_every,   0,  "eval-every",  "K",      "the held-out loss after every K steps and at the end"),
-  OPTION(Settings, eval_samples, 0,  "eval-samples", "N",
-         "held-out samples to use; all of them, at most those of 100 steps, when not given"),
+  OPTION_FROM(Settings, steps, 0, "steps", "N", "steps in all; the plan's when not given", 0),
+  OPTION_FROM(Settings, eval_every, 0, "eval-every", "K", "the held-out loss after every K steps and at the end", 0),
+  OPTION_FROM(Settings, eval_samples, 0, "eval-samples", "N",
+         "held-out samples to use; all of them, at most those of 100 steps, when not given", 1),
   OPTION(Settings, save,         0,  "save",        "DIR",
          "checkpoints: at the end, when stopped, and as --save-every says"),
-  OPTION(Settings, save_every,   0,  "save-every",  "K",      "a checkpoint after every K steps"),
-  OPTION(Settings, keep,         0,  "keep",        "N",      "how many checkpoints stay; all when not given"),
+  OPTION_FROM(Settings, save_every, 0, "save-every", "K", "a checkpoint after every K steps", 0),
+  OPTION_FROM(Settings, keep, 0, "keep", "N", "how many checkpoints stay; all when not given", 0),
   OPTION(Settings, resume,       0,  "resume",      "auto",
          "go on from the newest whole checkpoint in --save DIR, if there is one; or from the given one"),
   OPTION(Settings, grads,        0,  "grads",       "FILE",   "the gradients of the run's first step, before clipping"),
   OPTION(Settings, final,        0,  "final",       "FILE",   "the parameters after the last step"),
-  OPTION(Settings, log_json,     0,  "log-json",    "FILE",   "one JSON object for each step; - is standard output;\nresumed, the file goes on after the checkpoint's step"),
-  OPTION(Settings, log_every,    0,  "log-every",   "K",      "steps from one printed line to the next"),
+  OPTION(Settings, log_json,     0,  "log-json",    "FILE",
+         "one JSON object for each step; - is standard output;\n"
+         "resumed, the file goes on after the checkpoint's step"),
+  OPTION_FROM(Settings, log_every, 0, "log-every", "K", "steps from one printed line to the next", 1),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
   OPTION(Settings, profile,      0,  "profile",     0,
@@ -58,9 +60,9 @@ static const Option rows[] = {
          "measure this machine once, without a plan: then runs say what share of its rates they reach"),
   OPTION(Settings, sample,       0,  "sample",      "TEXT",
          "print TEXT and what the model makes of it, byte by byte"),
-  OPTION(Settings, tokens,       0,  "tokens",      "N",      "bytes to generate"),
+  OPTION_FROM(Settings, tokens, 0, "tokens", "N", "bytes to generate", 0),
   OPTION(Settings, temperature,  0,  "temperature", "X",      "of the choice; 0 takes the likeliest"),
-  OPTION(Settings, seed,         0,  "seed",        "S",      "of the choice"),
+  OPTION_FROM(Settings, seed, 0, "seed", "S", "of the choice", 0),
   OPTION(Settings, version,      0,  "version",     0,        "print the version"),
 };
 
@@ -75,26 +77,12 @@ static const Command command = {
   "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves.\n"
   "Plans come from mtc compile, data from mtdata prepare."};
 
-static Status check_counts(const Settings *s) {
-  const struct { const char *name; int64_t value, least;
-  } counts[] = {{"-n", s->ranks, 0},
-                {"--threads", s->threads, 0},
-                {"--steps", s->steps, -1},
-                {"--eval-every", s->eval_every, 0},
-                {"--keep", s->keep, 0},
-                {"--eval-samples", s->eval_samples, 0},
-                {"--save-every", s->save_every, 0},
-                {"--tokens", s->tokens, 0},
-                {"--log-every", s->log_every, 1}};
-  for (size_t i = 0; i < COUNT(counts); i++)
-    if (counts[i].value < counts[i].least)
-      return fail(EXIT_USAGE, "%s %lld is too small", counts[i].name, (long long)counts[i].value);
-  if (s->threads > 4096) return fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads);
-  return 0;
+static Status check_threads(const Settings *s) {
+  return s->threads > 4096 ? fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads) : 0;
 }
 
 static Status check_settings(const Settings *s) {
-  TRY(check_counts(s));
+  TRY(check_threads(s));
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
   if (!s->data && !s->batches && !s->sample)
     return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
@@ -366,6 +354,7 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
   Rates r;
   static const Str fine[] = {"--threads"};
   TRY(options_beside(given, "--calibrate", fine, COUNT(fine)));
+  TRY(check_threads(s));
   if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan");
   if (*s->calibrate && strcmp(s->calibrate, "again"))
     return fail(EXIT_USAGE, "--calibrate or --calibrate=again, not --calibrate=%s", s->calibrate);
@@ -398,9 +387,8 @@ int main(int argc, char **argv) {
   Status e = options_parse_given(r.arena, &command, argc, argv, &r.set, &words, &given, &help);
   if (!e && help) options_help(&command, &defaults, stdout), putchar('\n'), exits_help(stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
-  else if (!e && r.set.calibrate) {
-    if (!(e = check_counts(&r.set))) e = calibrate(r.arena, &r.set, &words, &given);
-  } else if (!e && words.n != 1)
+  else if (!e && r.set.calibrate) e = calibrate(r.arena, &r.set, &words, &given);
+  else if (!e && words.n != 1)
     e = fail(EXIT_USAGE,
              words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",
              words.n);

@@ -193,7 +193,7 @@ typedef struct { bool json, scan; int64_t show; } InspectOptions;
 static const InspectOptions inspect_defaults = {.show = -1};
 static const Option inspect_rows[] = {
   OPTION(InspectOptions, scan, 0, "scan", 0, "read every token too: smallest and largest id"),
-  OPTION(InspectOptions, show, 0, "show", "N", "print the tokens of sequence N, and as bytes"),
+  OPTION_FROM(InspectOptions, show, 0, "show", "N", "print the tokens of sequence N, and as bytes", 0),
   OPTION(InspectOptions, json, 0, "json", 0, "print JSON"),
 };
 static const Command inspect_command = {
@@ -293,12 +293,12 @@ static const Option samples_rows[] = {
   OPTION(SamplesOptions, valid, 0, "valid-data", "DATA", ""),
   OPTION(SamplesOptions, test, 0, "test-data", "DATA", ""),
   OPTION(SamplesOptions, which, 0, "which", "SPLIT", "only train, valid or test"),
-  OPTION(SamplesOptions, first, 0, "first", "N", "print the tokens of only N samples"),
+  OPTION_FROM(SamplesOptions, first, 0, "first", "N", "print the tokens of only N samples", 0),
   OPTION(SamplesOptions, extra, 0, "extra", "0|1", "tokens that a sample has beyond L, for the labels"),
   OPTION(SamplesOptions, surplus, 0, "surplus", "X", "what a source of a blend prepares beyond its share"),
   OPTION(SamplesOptions, keep_partial_valid, 0, "keep-partial-valid", 0, "the last, short sample of valid counts"),
-  OPTION(SamplesOptions, pad, 0, "pad", "ID", "the id that fills short samples up; labels of it are ignored"),
-  OPTION(SamplesOptions, eod, 0, "eod", "ID", "the id that ends a document"),
+  OPTION_FROM(SamplesOptions, pad, 0, "pad", "ID", "the id that fills short samples up; labels of it are ignored", -1),
+  OPTION_FROM(SamplesOptions, eod, 0, "eod", "ID", "the id that ends a document", -1),
   OPTION(SamplesOptions, eod_mask, 0, "eod-mask", 0, "ignore labels whose token is the eod"),
   OPTION(SamplesOptions, reset_positions, 0, "reset-positions", 0, "count positions anew after each eod"),
   OPTION(SamplesOptions, json, 0, "json", 0, "print JSON: every index and the samples' tokens"),

@@ -31,6 +31,16 @@ static const char *shown(const Option *o, char buffer[64]) {      // "--seq" or 
   return buffer;
 }
 
+static Status option_count(const Option *o, const char *value, int64_t *v) {
+  char name[64];
+  int64_t got;
+  TRY(options_int(shown(o, name), value, &got));
+  if (got < o->least)
+    return fail(EXIT_USAGE, "%s %lld is too small: at least %lld", name, (long long)got, (long long)o->least);
+  *v = got;
+  return 0;
+}
+
 // A command line as it is read: into where the values go.
 typedef struct { Arena *arena; const Command *c; char **argv; int argc; void *into; Words *given; } Line;
 
@@ -40,7 +50,7 @@ static Status option_set(Line *l, const Option *o, const char *value) {
   if (l->given) vec_push(l->arena, l->given, (Word){value, o});
   switch (o->kind) {
     case OPT_flag: *(bool *)(void *)field = true; return 0;
-    case OPT_int: return options_int(shown(o, name), value, (int64_t *)(void *)field);
+    case OPT_int: return option_count(o, value, (int64_t *)(void *)field);
     case OPT_real: return options_real(shown(o, name), value, (double *)(void *)field);
     case OPT_text: *(const char **)(void *)field = value; return 0;
     case OPT_words: vec_push(l->arena, (Words *)(void *)field, (Word){value, o}); return 0;
@@ -184,7 +194,7 @@ static void put_wrapped(const char *s, int left, FILE *to) {
 }
 
 void options_help(const Command *c, const void *defaults, FILE *to) {
-  static const Option help = {'h', "help", 0, "print this", OPT_flag, 0};
+  static const Option help = {'h', "help", 0, "print this", OPT_flag, 0, 0};
   char column[128];
   int wide = 0;
   for (size_t i = 0; i <= c->n; i++) {

@@ -27,12 +27,14 @@ struct Option {
   const char *help;
   OptionKind kind;
   size_t at;                  // offset of the field
+  int64_t least;              // of a whole number; what the caller put there may be below, for "not given"
 };
-#define OPTION(T, field, letter, name, value, help) \
+#define OPTION(T, field, letter, name, value, help) OPTION_FROM(T, field, letter, name, value, help, INT64_MIN)
+#define OPTION_FROM(T, field, letter, name, value, help, least) \
   {letter, name, value, help, \
    _Generic(((T *)0)->field, bool: OPT_flag, int64_t: OPT_int, double: OPT_real, const char *: OPT_text, \
             Words: OPT_words), \
-   offsetof(T, field)}
+   offsetof(T, field), least}
 
 typedef struct {
   const char *name;           // "mtdata samples"

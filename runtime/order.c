@@ -120,6 +120,9 @@ static void normalize(double *to, const double *v, size_t n) {
 Status split_edges(const char *text, double edge[SPLITS + 1]) {
   double v[SPLITS] = {0};
   int n = 0;
+  for (const char *p = text; *p; p++)                      // whatever else stands between shares parts them
+    if (*p == '-' || isalpha((unsigned char)*p))
+      return fail(EXIT_USAGE, "split '%.100s': '%c' is in no share; write for example 990,10,0", text, *p);
   for (const char *p = text; *p;) {
     size_t run = strspn(p, "0123456789.");
     if (!run) {

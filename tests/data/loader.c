@@ -45,7 +45,7 @@ static void split_test(void **state) {
   assert_true(e[1] == 0.969 && e[3] <= 1);
   assert_int_equal(split_edges(".5,.5", e), 0);
   assert_true(e[1] == 0.5 && e[2] == 1 && e[3] == 1);
-  const char *bad[] = {"", "0,0,0", "1,1,1,1", "1.2.3,1", ".", "a,b"};
+  const char *bad[] = {"", "0,0,0", "1,1,1,1", "1.2.3,1", ".", "a,b", "-1,2", "1e9,1", "9,1,inf"};
   for (size_t i = 0; i < COUNT(bad); i++) assert_fails(split_edges(bad[i], e), EXIT_USAGE, "split '");
 }
 

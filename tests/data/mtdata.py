@@ -122,6 +122,7 @@ def inspect():
     write("cut.idx", open("j.idx", "rb").read()[:50])
     write("cut.bin", b"")
     bad(65, "cut.idx: 5 sequences", "inspect", "cut")
+    bad(64, "--show -1 is too small: at least 0", "inspect", "j", "--show", "-1")
 
 
 def samples():
@@ -139,6 +140,8 @@ def samples():
     bad(65, "eight: the train split needs 9 tokens, has 8", "samples", "eight", "--seq=8")
     bad(65, "there is no such split", "samples", "eight", "--seq=8", "--which=test")
     bad(64, "did you mean valid", "samples", "eight", "--seq=8", "--which=valyd")
+    bad(64, "--first -5 is too small: at least 0", "samples", "j", "--seq=5", "--first", "-5")
+    bad(64, "--pad -2 is too small: at least -1", "samples", "j", "--seq=5", "--pad=-2")
     bad(64, "--size: ", "samples", "j", "--seq=5", "--size=1,2,3,4")
     bad(64, "'x' is not a whole number", "samples", "j", "--seq=5", "--size=x")
     bad(64, "'5x' is not a whole number", "samples", "j", "--seq=5x")

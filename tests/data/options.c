@@ -4,7 +4,7 @@
 
 typedef struct { int64_t steps; double rate; const char *out, *again; bool json, quiet; Words set; } Settings;
 static const Option rows[] = {
-  OPTION(Settings, steps, 'n', "steps", "N", "how many"),
+  OPTION_FROM(Settings, steps, 'n', "steps", "N", "how many", -9),
   OPTION(Settings, rate, 0, "rate", "X", "how fast"),
   OPTION(Settings, out, 'o', 0, "FILE", "where to"),
   OPTION(Settings, json, 'j', "json", 0, "as JSON"),
@@ -74,7 +74,8 @@ static void refused_test(void **state) {
     {"--steps=", "--steps: '' is not a whole number"}, {"--steps 0x10", "'0x10'"},
     {"--rate nan", "--rate: 'nan' is not a number"},
     {"--rate 1e999", "'1e999' is not a number"}, {"-n 99999999999999999999", "fits in 64 bits"},
-    {"-D", "-D needs a value"}, {"--again=", "--again= has no value: --again[=WORD]"},
+    {"-D", "-D needs a value"}, {"--steps -10", "--steps -10 is too small: at least -9"},
+    {"--again=", "--again= has no value: --again[=WORD]"},
   };
   for (size_t i = 0; i < COUNT(bad); i++) {
     Parsed p;

@@ -17,6 +17,7 @@ want 0 'attention' dump "$ROOT/models/gpt2.mt" --preset demo --after=reshard --m
 want 64 'go with --dot' dump tiny.mt --unfold
 want 64 'go with --dot' dump tiny.mt --layer 1
 want 64 'not a whole number' dump tiny.mt --dot --layer one
+want 64 '--layer -1 is too small: at least 0' dump tiny.mt --dot --layer -1
 want 64 'one of --steps, --params and --dot' dump tiny.mt --dot --params
 want 0 'h.1.down.weight                              [4, 8] = [embed 4, ff 8] ~ normal(0.02), decays' dump tiny.mt --params
 want 0 'h.0.up.bias                                  [8] = [ff 8] ~ zeros' dump tiny.mt --params

@@ -130,6 +130,11 @@ refused("needs --save DIR", 64, *b, "--save-every", "2")
 refused("--eval-every needs --data", 64, *b, "--eval-every", "2")
 refused("--log-every 0 is too small", 64, *b, "--log-every", "0")
 refused("is not a whole number", 64, *b, "--steps", "many")
+for option, value, least in (("--steps", -1, 0), ("--steps", -2 ** 63, 0), ("-n", 0, 1), ("--threads", 0, 1),
+                             ("--seed", -1, 0), ("--tokens", -1, 0), ("--keep", -1, 0), ("--save-every", -1, 0),
+                             ("--eval-every", -1, 0), ("--eval-samples", 0, 1)):
+    refused(f"{option} {value} is too small: at least {least}", 64, *b, option, str(value))
+run(*b, "--steps", "0")
 refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan makes a plan", 66, "no.plan",
         "--batches", "b.safetensors")
 refused("not yet: --device cuda", 69, *b, "--device", "cuda")

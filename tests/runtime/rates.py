@@ -171,6 +171,7 @@ os.chmod(cache + "/mt", 0o700)
 # ---- the command line
 for args, words in [(["--calibrate=now"], "not --calibrate=now"), (["--calibrate", "p.plan"], "takes no plan"),
                     (["--calibrate", "--threads", "-1"], "--threads -1 is too small"),
+                    (["--calibrate", "--threads", "5000"], "--threads 5000: at most 4096"),
                     (["--calibrate="], "--calibrate= has no value: --calibrate[=again]"),
                     (["--calibrate", "--steps", "3"], "--steps has no meaning beside --calibrate"),
                     (["-n", "1", "--calibrate=again"], "-n has no meaning beside --calibrate"),
