@@ -1,5 +1,6 @@
 // data.c -- see data.h.
 #include "runtime/data.h"
+#include <stdlib.h>
 #include <unistd.h>
 
 // ---- token files ------------------------------------------------------------------------------------------------
@@ -109,6 +110,38 @@ Str data_rule_text(Arena *a, const Data *d) {
                 dtype_name(x->dtype));
   }
   return t.s;
+}
+
+// The order of a source for more samples begins as that for less when both have as many epochs: those are shuffled
+// together. A blend takes from its sources by weight, one after the other, whatever comes later.
+static bool begins_alike(const Split *x, const Split *y) {
+  if (x->source.n != y->source.n) return false;
+  for (uint32_t i = 0; i < x->source.n; i++)
+    if (x->source.at[i].epochs != y->source.at[i].epochs || x->source.at[i].separate != y->source.at[i].separate)
+      return false;
+  return true;
+}
+
+DataChange data_change(const Data *d, Str was) {
+  Arena *a = arena_create();
+  Str now = data_rule_text(a, d);
+  size_t i = 0;
+  Data then = {.rule = d->rule, .order = {.file = d->order.file}};
+  OrderRule *r = &then.rule.order;
+  DataChange change = strcmp(now, was) ? DATA_other : DATA_same;
+  while (now[i] && now[i] == was[i]) i++;                  // where they differ, the number of samples is looked for
+  while (i && was[i - 1] >= '0' && was[i - 1] <= '9') i--;
+  r->size[TRAIN] = strtoll(was + i, 0, 10);
+  r->skip[VALID] = r->skip[TEST] = true;
+  if (change == DATA_other && !strcmp(data_rule_text(a, &then), was)) {
+    change = DATA_reordered;
+    if (!order_open(a, r, &then.order)) {
+      if (begins_alike(&then.order.split[TRAIN], &d->order.split[TRAIN])) change = DATA_longer;
+      order_close(&then.order);
+    }
+  }
+  arena_destroy(a);
+  return change;
 }
 
 // ---- recorded batches -------------------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ typedef struct { int32_t *tokens, *labels, *positions, *segments; uint8_t *mask;
 Status data_sample(const Data *d, int split, int64_t index, const Sample *to);
 // All that decides which tokens a sample has, as text: two runs with equal text see the same data.
 Str    data_rule_text(Arena *a, const Data *d);
+// How what a run with the rule `was` trained on lies in the order of d. Longer: the two differ in the samples wanted
+// only, and what comes first is the same; reordered: they differ in that only, but more epochs are shuffled together.
+typedef enum { DATA_same, DATA_longer, DATA_reordered, DATA_other } DataChange;
+DataChange data_change(const Data *d, Str was);
 
 // ---- recorded batches -------------------------------------------------------------------------------------------
 // A safetensors file with one tensor per input, [steps, microbatches, batch, …]; a step's samples are numbered

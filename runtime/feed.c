@@ -96,6 +96,11 @@ void feed_close(Feed *f) {
 int64_t feed_valid(const Feed *f) { return f->recorded ? 0 : data_samples(&f->data, VALID); }
 Str feed_rule(Arena *a, const Feed *f) { return f->recorded ? "recorded batches" : data_rule_text(a, &f->data); }
 
+DataChange feed_change(const Feed *f, Str was) {
+  if (!f->recorded) return data_change(&f->data, was);
+  return strcmp(was, "recorded batches") ? DATA_other : DATA_same;
+}
+
 Str feed_about(Arena *a, const Feed *f) {
   if (f->recorded)
     return arena_printf(a, "%s: %lld steps of %lld samples", f->batches.file.path,

@@ -179,11 +179,17 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
                 (long long)r->plan->seed);
   if (r->feed.plan) {
     Str rule = feed_rule(r->arena, &r->feed);
-    if (strcmp(rule, s->data_rule))
+    DataChange change = feed_change(&r->feed, s->data_rule);
+    if (change == DATA_reordered)
+      return fail(EXIT_INPUT,
+                  "%s was made with the data in another order:\n  then %s\n  now  %s\n"
+                  "  another number of steps needs other epochs of the data, which are shuffled together:\n"
+                  "  keep --steps as it was, or begin anew from its parameters with --init %s",
+                  c->path, s->data_rule, rule, c->path);
+    if (change == DATA_other)
       return fail(EXIT_INPUT,
                   "%s was made with other data:\n  then %s\n  now  %s\n"
-                  "  the wanted samples (steps, global_batch) and the split (--split, --eval-every) are part of "
-                  "the order:\n"
+                  "  the split (--split, --eval-every) and the samples of a step (global_batch) are part of it:\n"
                   "  keep them as they were, or begin anew from its parameters with --init %s",
                   c->path, s->data_rule, rule, c->path);
     if (s->samples != s->step * r->plan->global_batch)
@@ -302,6 +308,21 @@ static void find_rates(Run *r) {
   if (rates_find(r->arena, work_threads(dev_work(r->dev)), dev_libraries(r->dev), here)) r->rates = here;
 }
 
+// Steps beyond the plan's have the rate that its schedule ends with, which may be none at all.
+static Str steps_about(Run *r) {
+  const Plan *p = r->plan;
+  Text t;
+  if (!r->feed.plan) return 0;
+  text_init(&t, r->arena);
+  text_printf(&t, "%lld to %lld", (long long)r->exec.step, (long long)r->total);
+  if (r->exec.step >= r->total) text_puts(&t, ": nothing is left to do, --steps N with a larger N goes on");
+  else if (r->total > p->steps && r->exec.schedule.kind != SCHEDULE_constant)
+    text_printf(&t, "; the plan's schedule ends at %lld, then the learning rate is %g\n%*s"
+                    "mtc compile --set train.steps=%lld makes a plan with a longer one",
+                (long long)p->steps, schedule_lr(&r->exec.schedule, p->steps + 1), 19, "", (long long)r->total);
+  return t.s;
+}
+
 static void start_block(Run *r) {
   Arena *a = r->arena;
   const Settings *s = &r->set;
@@ -313,7 +334,7 @@ static void start_block(Run *r) {
     {"estimate", r->rates ? step_estimate(a, r->plan, r->rates) : 0},
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
     {"parameters from", from},
-    {"steps", r->feed.plan ? arena_printf(a, "%lld to %lld", (long long)r->exec.step, (long long)r->total) : 0},
+    {"steps", steps_about(r)},
     {"checkpoints", s->save}, {"log", s->log_json},
   };
   start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan,

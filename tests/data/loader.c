@@ -256,10 +256,48 @@ static void batches_test(void **state) {
   assert_fails(batches_open(arena, "b", in, 2, &b), EXIT_INPUT, "there is no sample in it");
 }
 
+// A run that is made longer sees the samples that it has seen, wherever data_change says so; else it mostly does not.
+static void longer_test(void **state) {
+  (void)state;
+  write_store("A", DT_u16, (int32_t[]){30, 17, 41, 5, 22, 9, 33}, 7);
+  write_store("B", DT_i32, (int32_t[]){12, 50, 8, 19}, 4);
+  static const char *const names[] = {"A", "0.3 A 0.7 B", "A B", "0.5 B"};
+  int seen[2] = {0};
+  for (size_t k = 0; k < COUNT(names); k++)
+    for (int64_t n = 1; n < 60; n += 4)
+      for (int64_t m = 1; m < 60; m += 5) {
+        Data x, y;
+        int32_t t[8], u[8];
+        int64_t differ = 0;
+        DataRule r = rule_of("A", 8, n);
+        assert_done(data_sources(arena, names[k], &r.order.all));
+        if (data_open(arena, &r, &x)) continue;
+        r.order.size[TRAIN] = m;
+        assert_done(data_open(arena, &r, &y));
+        DataChange c = data_change(&y, data_rule_text(arena, &x));
+        assert_int_equal(c == DATA_same, n == m);
+        assert_true(c != DATA_other);
+        for (int64_t i = 0; i < MIN(MIN(n, m), MIN(data_samples(&x, TRAIN), data_samples(&y, TRAIN))); i++) {
+          assert_done(data_sample(&x, TRAIN, i, &(Sample){.tokens = t}));
+          assert_done(data_sample(&y, TRAIN, i, &(Sample){.tokens = u}));
+          differ += memcmp(t, u, sizeof t) != 0;
+        }
+        if (c == DATA_reordered) seen[0] += differ > 0;
+        else assert_int_equal(differ, 0), seen[1] += n != m;
+        r.order.seed++;
+        Data z;
+        assert_done(data_open(arena, &r, &z));
+        assert_int_equal(data_change(&z, data_rule_text(arena, &x)), DATA_other);
+        assert_int_equal(data_change(&z, ""), DATA_other);
+        data_close(&x), data_close(&y), data_close(&z);
+      }
+  assert_true(seen[0] > 100 && seen[1] > 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {IN_SCRATCH(generator_test), IN_SCRATCH(split_test),
                                      IN_SCRATCH(sources_test), IN_SCRATCH(short_test),
                                      IN_SCRATCH(float_samples_test), IN_SCRATCH(labels_test),
-                                     IN_SCRATCH(epoch_test), IN_SCRATCH(batches_test)};
+                                     IN_SCRATCH(epoch_test), IN_SCRATCH(longer_test), IN_SCRATCH(batches_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

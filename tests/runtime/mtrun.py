@@ -199,7 +199,18 @@ run(*d, "--split", "800,200,0", "--eval-every", "7", "--steps", "17", "--save", 
 run(*d, "--split", "800,200,0", "--eval-every", "20", "--save", "dck", "--resume", "auto", "--final", "dr", "--log-json", "dlog2", "--keep", "2")
 assert open("dr", "rb").read() == open("df", "rb").read()
 assert [(l["step"], l["loss"], l.get("valid_loss")) for l in log_of("dlog2")] == [(l["step"], l["loss"], l.get("valid_loss")) for l in dlog[17:]]
-refused("was made with other data", 65, *d, "--save", "dck", "--resume", "auto", "--steps", "41")
+
+# ---- a finished run goes on, as far as the data keeps its order; the schedule is the plan's
+more = ("--split", "800,200,0", "--eval-every", "20", "--resume", "dck/step_00000040")
+p = run(*d, *more)
+assert "40 to 40: nothing is left to do, --steps N" in p.stdout, p.stdout
+p = run(*d, *more, "--steps", "43", "--log-json", "dlog3", "--final", "d43")
+assert "40 to 43" in p.stdout and [l["step"] for l in log_of("dlog3")] == [40, 41, 42]
+assert "schedule ends" not in p.stdout                    # a constant one has no end
+run(*d, *more[:4], "--steps", "43", "--final", "d43again")
+assert open("d43", "rb").read() == open("d43again", "rb").read()
+refused("with the data in another order", 65, *d, *more, "--steps", "400")
+refused("was made with other data", 65, *d, "--split", "700,300,0", *more[2:])
 
 def stopped(sig, *args):
     proc = subprocess.Popen([MTRUN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
