@@ -69,7 +69,7 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
   if (!mul_ok(MAX(p->steps, o->steps), p->global_batch, &r.order.size[TRAIN]))
     return fail(EXIT_USAGE, "%lld steps of %lld samples are more than can be counted", (long long)MAX(p->steps, o->steps), (long long)p->global_batch);
   r.order.split = o->split ? o->split : o->valid ? "990,10,0" : "1,0,0";
-  r.order.skip[VALID] = !o->valid, r.order.skip[TEST] = true;
+  r.order.skip[TRAIN] = !o->train, r.order.skip[VALID] = !o->valid, r.order.skip[TEST] = true;
   r.nvocab = p->input.at[tokens].below;
   TRY(data_sources(a, o->data, &r.order.all));
   f->tokens = NEW_N(a, int32_t, seq);
@@ -81,9 +81,11 @@ Status feed_open(Arena *a, const Plan *p, const FeedOptions *o, Feed *f) {
   TRY(describe(a, f));
   if (f->recorded) return open_batches(a, f, o);
   TRY(open_data(a, f, o));
-  if (!data_samples(&f->data, TRAIN)) return fail(EXIT_INPUT, "--data: the split leaves no sample to train on");
+  if (o->train && !data_samples(&f->data, TRAIN))
+    return fail(EXIT_INPUT, "--data: the split leaves no sample to train on");
   if (o->valid && !data_samples(&f->data, VALID))
-    return fail(EXIT_INPUT, "--eval-every: the split leaves no sample to evaluate on");
+    return fail(EXIT_INPUT, "%s: the split leaves no sample to evaluate on",
+                o->train ? "--eval-every" : "--eval-only");
   return 0;
 }
 
@@ -109,8 +111,12 @@ Str feed_about(Arena *a, const Feed *f) {
   text_init(&t, a);
   const Sources *s = &f->data.rule.order.all;
   for (uint32_t i = 0; i < s->at.n; i++) text_printf(&t, "%s%s", i ? " " : "", s->at.at[i].prefix);
-  text_printf(&t, ": %lld samples", (long long)data_samples(&f->data, TRAIN));
   const Split *train = &f->data.order.split[TRAIN];
+  if (f->data.rule.order.skip[TRAIN]) {
+    text_printf(&t, ": held out %lld", (long long)feed_valid(f));
+    return t.s;
+  }
+  text_printf(&t, ": %lld samples", (long long)train->samples);
   if (train->source.n == 1)
     text_printf(&t, " in %lld epoch%s", (long long)train->source.at[0].epochs,
                 train->source.at[0].epochs == 1 ? "" : "s");

@@ -8,7 +8,7 @@
 typedef struct {
   const char *data, *batches, *split;        // --data, --batches, --split; one of the first two
   int64_t steps;                             // the run's, for the length of the order
-  bool valid;                                // the valid split is wanted
+  bool train, valid;                         // which splits are wanted
 } FeedOptions;
 
 typedef struct Feed {

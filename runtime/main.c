@@ -20,7 +20,7 @@ typedef struct {
   const char *device, *calibrate;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   double temperature;
-  bool profile, version;
+  bool eval_only, profile, version;
 } Settings;
 
 static const Option rows[] = {
@@ -39,6 +39,8 @@ static const Option rows[] = {
   OPTION_FROM(Settings, eval_every, 0, "eval-every", "K", "the held-out loss after every K steps and at the end", 0),
   OPTION_FROM(Settings, eval_samples, 0, "eval-samples", "N",
          "held-out samples to use; all of them, at most those of 100 steps, when not given", 1),
+  OPTION(Settings, eval_only,    0,  "eval-only",   0,
+         "no steps: the held-out loss of --init or --resume as it is; nothing is written"),
   OPTION(Settings, save,         0,  "save",        "DIR",
          "checkpoints: at the end, when stopped, and as --save-every says"),
   OPTION_FROM(Settings, save_every, 0, "save-every", "K", "a checkpoint after every K steps", 0),
@@ -71,6 +73,8 @@ static const Command command = {
   "  mtrun gpt2.plan --data book --eval-every 100                    train, and look at what was held out\n"
   "  mtrun gpt2.plan --data book --save ckpt --save-every 100 --resume auto\n"
   "                                                                  save; run again, it goes on from there\n"
+  "  mtrun gpt2.plan --data book --save ckpt --resume auto --eval-only\n"
+  "                                                                  the held-out loss of the newest checkpoint\n"
   "  mtrun gpt2.plan --init model.safetensors --sample 'Once'        let the model write\n"
   "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n"
   "  mtrun --calibrate                                               what this machine reaches, for --profile\n\n"
@@ -81,8 +85,20 @@ static Status check_threads(const Settings *s) {
   return s->threads > 4096 ? fail(EXIT_USAGE, "--threads %lld: at most 4096", (long long)s->threads) : 0;
 }
 
-static Status check_settings(const Settings *s) {
+static Status check_eval_only(const Settings *s, const Words *given) {
+  static const Str fine[] = {"-n", "--threads", "--device", "--data", "--split", "--eval-samples", "--init",
+                             "--resume", "--save", "--sample", "--tokens", "--temperature", "--seed"};
+  TRY(options_beside(given, "--eval-only", fine, COUNT(fine)));
+  if (!s->data) return fail(EXIT_USAGE, "--eval-only needs --data, of which it holds a part out");
+  if (!s->init && !s->resume) return fail(EXIT_USAGE, "--eval-only needs parameters: --init PATH or --resume");
+  if (s->save && (!s->resume || strcmp(s->resume, "auto")))
+    return fail(EXIT_USAGE, "--save has no meaning beside --eval-only without --resume auto, which looks there");
+  return 0;
+}
+
+static Status check_settings(const Settings *s, const Words *given) {
   TRY(check_threads(s));
+  if (s->eval_only) TRY(check_eval_only(s, given));
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
   if (!s->data && !s->batches && !s->sample)
     return fail(EXIT_USAGE, "nothing to do: give --data or --batches to train, or --sample");
@@ -180,11 +196,15 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
   if (r->feed.plan) {
     Str rule = feed_rule(r->arena, &r->feed);
     DataChange change = feed_change(&r->feed, s->data_rule);
-    if (change == DATA_reordered)
+    if (change == DATA_reordered && !r->set.eval_only)
       return fail(EXIT_INPUT,
                   "%s was made with the data in another order:\n  then %s\n  now  %s\n"
                   "  another number of steps needs other epochs of the data, which are shuffled together:\n"
                   "  keep --steps as it was, or begin anew from its parameters with --init %s",
+                  c->path, s->data_rule, rule, c->path);
+    if (change == DATA_other && r->set.eval_only)
+      return fail(EXIT_INPUT, "%s was made with other data:\n  then %s\n  now  %s\n"
+                  "  what is held out now it may have been trained on; if that is meant, give it by --init %s",
                   c->path, s->data_rule, rule, c->path);
     if (change == DATA_other)
       return fail(EXIT_INPUT,
@@ -219,6 +239,8 @@ static Status open_state(Run *r) {
   r->saved = -1;
   if (r->set.resume) TRY(load_checkpoint(r, &found));
   if (!found && r->set.init) TRY(load_init(r));            // all parameters or none: nothing has to be drawn before
+  if (!found && !r->set.init && r->set.eval_only)
+    return fail(EXIT_MISSING, "%s: no checkpoint to evaluate", r->set.save);
   if (!found && !r->set.init) state_draw(&r->state);
   return exec_refresh(&r->exec);
 }
@@ -296,6 +318,14 @@ static Status train(Run *r) {
   return 0;
 }
 
+static Status only_evaluate(Run *r) {
+  StepResult valid;
+  dev_feed(r->dev, feed_input, &r->feed);
+  TRY(evaluate(r, &valid));
+  eval_print(stdout, &r->exec, &valid);
+  return 0;
+}
+
 static Status measurements(Run *r) {
   if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds, r->rates);
   if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed,
@@ -312,7 +342,7 @@ static void find_rates(Run *r) {
 static Str steps_about(Run *r) {
   const Plan *p = r->plan;
   Text t;
-  if (!r->feed.plan) return 0;
+  if (!r->feed.plan || r->set.eval_only) return 0;
   text_init(&t, r->arena);
   text_printf(&t, "%lld to %lld", (long long)r->exec.step, (long long)r->total);
   if (r->exec.step >= r->total) text_puts(&t, ": nothing is left to do, --steps N with a larger N goes on");
@@ -335,7 +365,7 @@ static void start_block(Run *r) {
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
     {"parameters from", from},
     {"steps", steps_about(r)},
-    {"checkpoints", s->save}, {"log", s->log_json},
+    {"checkpoints", s->eval_only ? 0 : s->save}, {"log", s->log_json},
   };
   start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan,
               dev_rooms(r->dev), MT_VERSION, about, COUNT(about));
@@ -351,16 +381,19 @@ static Status run(Run *r, const char *path) {
   if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", path);
   if (training)
     TRY(feed_open(r->arena, r->plan,
-                  &(FeedOptions){s->data, s->batches, s->split, r->total, s->eval_every > 0}, &r->feed));
+                  &(FeedOptions){s->data, s->batches, s->split, r->total, !s->eval_only,
+                                 s->eval_every || s->eval_only},
+                  &r->feed));
   int threads = s->threads ? (int)s->threads : work_cpus();
   DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
-  if (training) TRY(dev_touch(r->dev));
+  if (training && !s->eval_only) TRY(dev_touch(r->dev));
   TRY(open_state(r));
   if (training) find_rates(r);
   start_block(r);
-  if (training) {
+  if (s->eval_only) TRY(only_evaluate(r));
+  else if (training) {
     Status e = train(r), again = measurements(r);
     if (e || again) return e ? e : again;
   }
@@ -413,7 +446,7 @@ int main(int argc, char **argv) {
     e = fail(EXIT_USAGE,
              words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",
              words.n);
-  else if (!e && !(e = check_settings(&r.set))) {
+  else if (!e && !(e = check_settings(&r.set, &given))) {
     catch_signals();
     if (!(e = check_targets(&r.set))) e = run(&r, words.at[0].text);
   }

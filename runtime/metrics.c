@@ -219,12 +219,16 @@ static void print_line(Metrics *m, const MetricsStep *s, const char *loss_name, 
   fputc('\n', m->console);
 }
 
+void eval_print(FILE *to, const Exec *x, const StepResult *valid) {
+  for (uint32_t i = 0; i < x->nout; i++)
+    fprintf(to, "%svalid_%s %9.5f", i ? " " : "", x->plan->output.at[x->out[i]].name, valid->out[i]);
+  fprintf(to, "  %8.1f ms\n", valid->seconds * 1e3);
+}
+
 static void print_valid(Metrics *m, const MetricsStep *s) {
-  fprintf(m->console, "step %*lld/%lld ", digits(m->options.last), (long long)s->result->step,
+  fprintf(m->console, "step %*lld/%lld  ", digits(m->options.last), (long long)s->result->step,
           (long long)m->options.last);
-  for (uint32_t i = 0; i < m->exec->nout; i++)
-    fprintf(m->console, " valid_%s %9.5f", m->exec->plan->output.at[m->exec->out[i]].name, s->valid->out[i]);
-  fprintf(m->console, "  %8.1f ms\n", s->valid->seconds * 1e3);
+  eval_print(m->console, m->exec, s->valid);
 }
 
 // ---- a step ------------------------------------------------------------------------------------------------------

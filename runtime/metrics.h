@@ -36,6 +36,8 @@ void   start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, 
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
 // valid 0: not evaluated after this step
 Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);
+// "valid_loss 1.82787", each output
+void   eval_print(FILE *to, const Exec *x, const StepResult *valid);
 // says if the log could not be written; again: nothing
 Status metrics_close(Metrics *m);
 Str    bytes_text(Arena *a, double bytes);                        // "41.2 MiB"

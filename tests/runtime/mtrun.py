@@ -200,6 +200,32 @@ run(*d, "--split", "800,200,0", "--eval-every", "20", "--save", "dck", "--resume
 assert open("dr", "rb").read() == open("df", "rb").read()
 assert [(l["step"], l["loss"], l.get("valid_loss")) for l in log_of("dlog2")] == [(l["step"], l["loss"], l.get("valid_loss")) for l in dlog[17:]]
 
+# ---- the held-out loss alone: as it was printed while training, and nothing is written
+def files(): return {f: (os.stat(f).st_mtime_ns, os.stat(f).st_size) for d, _, names in os.walk(".") for n in names
+                     if not d.startswith("./cache") for f in [os.path.join(d, n)]}
+evals = ("byte.plan", "--data", prefix, "--split", "800,200,0", "--eval-only")
+was = files()
+for where in (("--save", "dck", "--resume", "auto"), ("--resume", "dck/step_00000040"), ("--init", "df")):
+    p = run(*evals, *where)
+    assert f"\nvalid_loss {dlog[-1]['valid_loss']:9.5f}  " in p.stdout, p.stdout
+    assert "step 3" not in p.stdout and "  steps  " not in p.stdout and "held out" in p.stdout, p.stdout
+assert "checkpoint, step 40" in run(*evals, "--resume", "dck/step_00000040", "--eval-samples", "3").stdout
+p = run(*evals, "--init", "df", "--sample", "the", "--tokens", "5")
+assert p.stdout.index("valid_loss") < p.stdout.index("\nthe"), p.stdout
+p = run("byte.plan", "--data", prefix, "--split", "0,1,0", "--eval-only", "--init", "df")
+assert "valid_loss" in p.stdout
+refused("what is held out now it may have been trained on", 65, *evals[:3], "--split", "700,300,0", "--eval-only",
+        "--resume", "dck/step_00000040")
+refused("none: no checkpoint to evaluate", 66, *evals, "--save", "none", "--resume", "auto")
+refused("--eval-only needs parameters", 64, *evals)
+refused("--eval-only needs --data", 64, "byte.plan", "--eval-only", "--init", "df", "--sample", "x")
+refused("--save has no meaning", 64, *evals, "--init", "df", "--save", "dck")
+refused("--eval-only: the split leaves no sample to evaluate on", 65, *evals[:3], "--split", "1,0,0", "--eval-only",
+        "--init", "df")
+for option in (("--steps", "3"), ("--final", "x"), ("--log-json", "x"), ("--eval-every", "1"), ("--batches", "b")):
+    refused(f"{option[0]} has no meaning beside --eval-only", 64, *evals, "--init", "df", *option)
+assert files() == was
+
 # ---- a finished run goes on, as far as the data keeps its order; the schedule is the plan's
 more = ("--split", "800,200,0", "--eval-every", "20", "--resume", "dck/step_00000040")
 p = run(*d, *more)
