@@ -126,4 +126,7 @@ bool prim_known(Str name);
 void draw_place(Lower *l, Build *b, ValId in[2]);  // the step and the first sample, from which random counts
 bool prim_takes_dims(Str name);                    // its arguments are dims: index(d), extent(d)
 Str  prim_name(size_t i);                          // 0 past the end
+
+// ---- uncalled.c: names and calls in bodies that were not lowered ------------------------------------------
+void uncalled_check(Program *p);
 #endif

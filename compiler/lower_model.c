@@ -398,5 +398,6 @@ Module *lower(Program *p) {
   decay_groups(l, tensors_of(l));
   check_said_rules(l);
   lower_finish(l);
+  uncalled_check(p);
   return p->diag->errors ? 0 : l->m;
 }
