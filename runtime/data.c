@@ -171,24 +171,29 @@ static Status input_check(Arena *a, Batches *b, Str path, const BatchInput *in, 
   return 0;
 }
 
+// All inputs are there, so none of the others is one that is misspelt: the model may have it and not need it.
+static void unused_note(Arena *a, const Batches *b, Str path, const BatchInput *in, size_t n) {
+  enum { SHOWN = 5 };
+  uint32_t unused = 0;
+  Text names;
+  text_init(&names, a);
+  for (uint32_t k = 0; k < b->file.tensor.n; k++) {
+    bool known = false;
+    for (size_t i = 0; i < n && !known; i++) known = !strcmp(in[i].name, b->file.tensor.at[k].name);
+    if (known || unused++ >= SHOWN) continue;
+    text_printf(&names, "%s%.200s", names.n ? ", " : "", b->file.tensor.at[k].name);
+  }
+  if (unused)
+    fail(0, "note: %s: not used by the plan: %s%s", path, names.s, unused > SHOWN ? ", …" : "");
+}
+
 Status batches_open(Arena *a, const char *path, const BatchInput *in, size_t n, Batches *b) {
   *b = (Batches){.steps = 0};
   TRY(safetensors_open(a, path, &b->file));
   Status s = 0;
-  Str *names = NEW_N(a, Str, n);
-  for (size_t i = 0; i < n && !s; i++) {
-    names[i] = in[i].name;
-    s = input_check(a, b, path, &in[i], !i);
-  }
-  for (uint32_t k = 0; k < b->file.tensor.n && !s; k++) {
-    Str name = b->file.tensor.at[k].name, near = nearest(name, names, n);
-    bool known = false;
-    for (size_t i = 0; i < n; i++) known |= !strcmp(names[i], name);
-    if (!known)
-      s = fail(EXIT_INPUT, "%s: the model has no input '%.200s'%s%s%s", path, name,
-               near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
-  }
+  for (size_t i = 0; i < n && !s; i++) s = input_check(a, b, path, &in[i], !i);
   if (s) batches_close(b);
+  else unused_note(a, b, path, in, n);
   return s;
 }
 

@@ -46,7 +46,7 @@ typedef struct {
   bool ignores; int64_t ignored;                                       // this value is possible too
 } BatchInput;
 typedef struct { Safetensors file; int64_t steps, samples; } Batches;         // samples per step
-// The file must hold these inputs, no others, with shapes and formats that fit.
+// The file must hold these inputs, with shapes and formats that fit. Others are noted and passed over.
 Status batches_open(Arena *a, const char *path, const BatchInput *in, size_t n, Batches *b);
 void   batches_close(Batches *b);
 Status batches_read(const Batches *b, const BatchInput *in, int64_t step, int64_t sample, void *to);
