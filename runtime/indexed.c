@@ -229,11 +229,10 @@ void indexed_abandon(IndexedWriter *w) {
   unlink(w->bin_part);
 }
 
-static Status idx_write(IndexedWriter *w) {
+static Status idx_write(IndexedWriter *w, Str part) {
   int fd;
   char head[HEAD];
   uint64_t version = 1, n = w->length.n, m = w->document.n;
-  Str part = arena_printf(w->arena, "%s.%ld.tmp", w->idx, (long)getpid());
   TRY(file_create(part, &fd));
   FILE *f = fdopen(fd, "wb");
   memcpy(head, magic, 9), memcpy(head + 9, &version, 8), memcpy(head + 18, &n, 8), memcpy(head + 26, &m, 8);
@@ -249,22 +248,24 @@ static Status idx_write(IndexedWriter *w) {
   bool bad = ferror(f) || fflush(f) || fsync(fd);
   int e = errno;
   if (fclose(f) && !bad) bad = true, e = errno;
-  if (!bad && rename(part, w->idx)) bad = true, e = errno;
-  if (!bad) return folder_sync_of(w->idx);
-  unlink(part);
-  return fail(EXIT_IO, "writing %s: %s", w->idx, strerror(e));
+  return bad ? fail(EXIT_IO, "writing %s: %s", w->idx, strerror(e)) : 0;
 }
 
-// An old .idx with a new .bin must never be there together: the old index goes first, the new one comes last.
+// Both files are whole before one takes its place. An old .idx with a new .bin must never be there together: the old
+// index goes first, the new one comes last.
 Status indexed_finish(IndexedWriter *w) {
+  Str part = arena_printf(w->arena, "%s.%ld.tmp", w->idx, (long)getpid());
   Status s = 0;
   if (w->open || (int64_t)w->length.n != w->document.at[w->document.n - 1]) s = indexed_end_document(w);
   if (!s && (fflush(w->bin_file) || fsync(fileno(w->bin_file)))) s = bin_failed(w);
   if (fclose(w->bin_file) && !s) s = bin_failed(w);
   w->bin_file = 0;
+  if (!s) s = idx_write(w, part);
   if (!s && unlink(w->idx) && errno != ENOENT) s = file_fail(errno, "removing", w->idx);
   if (!s && rename(w->bin_part, w->bin)) s = file_fail(errno, "writing", w->bin);
-  if (!s) return idx_write(w);
+  if (!s && rename(part, w->idx)) s = file_fail(errno, "writing", w->idx);
+  if (!s) return folder_sync_of(w->idx);
+  unlink(part);
   indexed_abandon(w);
   return s;
 }

@@ -246,6 +246,12 @@ def files_that_may_not_grow():
     limited(8, MTC, "compile", "m.mt", "--no-objects", "-o", "new")
     limited(8, MTDATA, "prepare", "t.txt", "-o", "new")
     limited(80, MTDATA, "prepare", "t.txt", "-o", "new")
+    write("lines.txt", "a\n" * 2000)  # its index is larger than its tokens
+    call([MTDATA, "prepare", "--format", "lines", "t.txt", "-o", "new"])
+    was = bytes_of("new.idx"), bytes_of("new.bin")
+    limited(16, MTDATA, "prepare", "--format", "lines", "lines.txt", "-o", "new")
+    same((bytes_of("new.idx"), bytes_of("new.bin")), was)
+    os.remove("new.idx"), os.remove("new.bin"), os.remove("lines.txt")
     for option in ("--final", "--grads", "--save"):
         limited(200, MTRUN, big, "--batches", "bb", "--threads", "1", "--steps", "2", option, "new" + option)
     limited(200, MTRUN, plan, *feed, "--trace", "new")
