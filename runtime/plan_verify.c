@@ -522,7 +522,7 @@ static void life_add(Check *c, Lives *l, uint32_t buffer, const Span *s) {
 // In the order in which they begin, those that live by place: a new one meets its neighbours or none.
 static bool lives_apart(Check *c, const Lives *l) {
   Lives now = {0};
-  qsort(l->at, l->n, sizeof *l->at, by_first);
+  if (l->n) qsort(l->at, l->n, sizeof *l->at, by_first);
   for (uint32_t i = 0; i < l->n; i++) {
     const Life *x = &l->at[i];
     uint32_t n = 0, where = 0;
