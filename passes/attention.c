@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { LEAST_UNITS = 16, WHOLE_UNITS = 8 };  // fewer heads than the second: their queries are dealt to more units
+enum { PAIRS = 1 << 14 };                    // of queries and keys, worth claiming at once
 
 typedef struct { const Groups *g; const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
 
@@ -176,8 +177,10 @@ Launch tile_launch(const Tile *t) {
           rows = (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
           blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
   Launch l = {.stages = 1, .grain = {1, 1}};
-  if (!t->backward) return l.units[0] = a->shared * a->groups * blocks, l;
-  l.units[0] = a->shared * a->chunks;
+  l.units[0] = a->shared * (t->backward ? a->chunks : a->groups * blocks);
+  // Small units come several at a time: what the next reads is asked for while one is computed.
+  l.grain[0] = MAX(MIN(PAIRS / MAX(a->s * a->t, 1), l.units[0] / LEAST_UNITS), 1);
+  if (!t->backward) return l;
   if (a->direct || a->near) return l;
   if (a->chunks > 1) l.stages = 2, l.units[1] = a->shared;
   l.work = (a->shared * a->chunks * 2 * rows * width * (int64_t)dtype_bytes(t->work) + 63) & ~(int64_t)63;

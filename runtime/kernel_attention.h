@@ -35,6 +35,7 @@ typedef struct {                             // what vectors and tiles are read 
 #endif
   W *rows, *k, *v;
   uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
+  AT(Soon) soon;
   AT(Strip) strip[ATTN_QUERIES / ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Forward);
 
@@ -145,7 +146,7 @@ ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, con
     for (int v = 0; v < 2; v++) tops.top[v] = *(AT(floats) *)(z->top + at + 16 * v),
         tops.sum[v] = *(AT(floats) *)(z->sum + at + 16 * v);
     int rose = AT(half_softmax)(u->ppairs + i % 2 * ATTN_PANEL, &tops, fade, u->p + i % 2 * ATTN_KEYS * ATTN_PANEL,
-        panel[i].see, masked ? u->ok : 0, a->draws ? u->keep + at : 0, by, &jobs);
+        panel[i].see, masked ? u->ok : 0, a->draws ? u->keep + at : 0, by, &jobs, &u->soon);
     AT(last_steps)(&jobs);
     for (int v = 0; v < 2; v++) *(AT(floats) *)(z->top + at + 16 * v) = tops.top[v],
         *(AT(floats) *)(z->sum + at + 16 * v) = tops.sum[v];
@@ -157,9 +158,10 @@ ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, con
 }
 #endif
 
-ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
+ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *next) {
+  const AT(Head) *h = &part->h;
   const Attention *a = h->a;
-  i64 d = a->d, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
+  i64 q0 = part->q0, n = part->n, d = a->d, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
   int paired = AT(paired)(a);
   W by = paired ? AT(size_of)(a->scale) : 1, *room = u->room;
   u->rows = AT(take)(&room, ATTN_STRIP * width);
@@ -180,6 +182,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
+    AT(soon_keys)(&u->soon, part, next, 0, k0, from, to), AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 32);
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
         strips == 1, u->v, &sv);
 #if ATTN_PAIRED
@@ -198,7 +201,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
       if (k0 < z->from || m <= 0) continue;
       for (int x = 0; x < 2; x++) see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
-      AT(across)(see, u->p, k, sk, z->q, d);
+      AT(across)(see, u->p, k, sk, z->q, d, &u->soon);
       for (int at = 0; at < z->n; at += ATTN_PANEL) {
         i64 all = see[at / ATTN_PANEL];
         W *p = u->p + at;
@@ -207,7 +210,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Head) *h, i64 q0, i64 n) {
           for (int x = 0; x < ATTN_PANEL; x++) p[j * ATTN_STRIP + x] = u->keep[j * ATTN_STRIP + at + x] ? p[j * ATTN_STRIP + x] : 0;
         if (a->half) AT(halve)(p, all);
       }
-      AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from);
+      AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from, &u->soon);
     }
   }
   for (i64 i = 0; i < strips; i++) AT(strip_out)(u, &u->strip[i], h, by);
@@ -217,15 +220,17 @@ ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *sca
   AT(Forward) u;
   i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
   AT(tiles_begin)(a);
+  AT(Part) part[2];                          // one, and the next
   for (i64 at = lo; at < hi; at++) {
-    AT(Head) h;
-    i64 q0 = (blocks - 1 - at % blocks) * ATTN_QUERIES, head = at / blocks; // the longest first
-    i64 all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES, n = a->s - q0 < all ? a->s - q0 : all;
-    if (n < 0) n = 0;
-    AT(head)(&h, a, buf, scalars, head / a->groups, head % a->groups);
-    if (n) AT(block)(&u, &h, q0, n);
-    AT(rows_zero)(AT(row)(&h, ATTN_out, a->along_s[ATTN_out], q0 + n), a->stored[ATTN_out], all - n, a->d, a->along_s[ATTN_out], a->along_d[ATTN_out]);
-    if (h.at[ATTN_lse]) AT(rows_zero)(AT(row)(&h, ATTN_lse, a->along_s[ATTN_lse], q0 + n), ATTN_work, all - n, 1, a->along_s[ATTN_lse], 0);
+    for (i64 x = at == lo ? at : at + 1; x <= at + 1 && x < hi; x++)   // the longest first
+      AT(part)(&part[x % 2], a, buf, scalars, x / blocks / a->groups, x / blocks % a->groups, blocks - 1 - x % blocks);
+    const AT(Part) *p = &part[at % 2];
+    const AT(Head) *h = &p->h;
+    i64 rest = p->q0 + p->n, n = p->all - p->n, step = a->along_s[ATTN_out];
+    if (p->n) AT(block)(&u, p, at + 1 < hi ? &part[(at + 1) % 2] : 0);
+    AT(rows_zero)(AT(row)(h, ATTN_out, step, rest), a->stored[ATTN_out], n, a->d, step, a->along_d[ATTN_out]);
+    step = a->along_s[ATTN_lse];
+    if (h->at[ATTN_lse]) AT(rows_zero)(AT(row)(h, ATTN_lse, step, rest), ATTN_work, n, 1, step, 0);
   }
   AT(tiles_end)(a);
 }
@@ -251,6 +256,7 @@ typedef struct {                             // what vectors and tiles are read 
 #endif
   W *k, *v, *rows;
   uint8_t ok[ATTN_KEYS * ATTN_PANEL], keep[ATTN_KEYS * ATTN_STRIP];
+  AT(Soon) soon;
   AT(Back) strip[ATTN_QUERIES / ATTN_STRIP];
 } __attribute__((aligned(64))) AT(Backward);
 
@@ -301,23 +307,23 @@ ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, co
   const Attention *a = h->a;
   i64 d = a->d, width = AT(width)(a), n = z->n, see[2];
   for (int i = 0; i < 2; i++) see[i] = AT(seen)(a, z->q0, n, k0, m, i * ATTN_PANEL);
-  AT(across)(see, u->p, k, sk, z->q, d);
-  AT(across)(see, u->ds, v, sv, z->o, d);
+  AT(across)(see, u->p, k, sk, z->q, d, &u->soon);
+  AT(across)(see, u->ds, v, sv, z->o, d, &u->soon);
   for (int at = 0; at < n; at += ATTN_PANEL) {
     i64 all = see[at / ATTN_PANEL];
     AT(slopes)(u, z, at, all, AT(hidden)(h, z->q0, n, k0, m, at, u->ok), a, ATTN_UNIT);
     if (a->half) AT(halve)(u->p + at, all), AT(halve)(u->ds + at, all);
   }
-  AT(along)(see, z->dq, d, k, sk, u->ds, 0);
+  AT(along)(see, z->dq, d, k, sk, u->ds, 0, &u->soon);
   i64 all = see[0], late = ATTN_PANEL, rest = see[1] - all;            // keys that both panels see; the others only the second
   W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
-  AT(product)(dvr, dv.step, all, width, u->p, ATTN_STRIP, 1, z->orows, width, n, 0);
-  AT(product)(dkr, dk.step, all, width, u->ds, ATTN_STRIP, 1, z->qrows, width, n, 0);
+  AT(product)(dvr, dv.step, all, width, u->p, ATTN_STRIP, 1, z->orows, width, n, 0, &u->soon);
+  AT(product)(dkr, dk.step, all, width, u->ds, ATTN_STRIP, 1, z->qrows, width, n, 0, &u->soon);
   if (rest > 0) {
     AT(product)(dvr + all * dv.step, dv.step, rest, width, u->p + all * ATTN_STRIP + late, ATTN_STRIP, 1,
-        z->orows + late * width, width, n - late, 0);
+        z->orows + late * width, width, n - late, 0, &u->soon);
     AT(product)(dkr + all * dk.step, dk.step, rest, width, u->ds + all * ATTN_STRIP + late, ATTN_STRIP, 1,
-        z->qrows + late * width, width, n - late, 0);
+        z->qrows + late * width, width, n - late, 0, &u->soon);
   }
 }
 
@@ -394,7 +400,7 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
     AT(half_slopes)(p, ATTN_QUERIES, ds, u->dspairs + j / 2 * ATTN_STRIP + panel % 2 * ATTN_PANEL,
         u->p + i % 2 * 32 * ATTN_PANEL, u->ds + i % 2 * 32 * ATTN_PANEL, part[i].see - j, z->lse + at, z->delta + at,
                     masked ? u->ok + j * ATTN_PANEL : 0, a->draws ? u->keep + j * ATTN_STRIP + at : 0,
-                        AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge, &jobs);
+                        AT(size_of)(a->scale) * ATTN_UNIT, (W)a->enlarge, &jobs, &u->soon);
     AT(last_steps)(&jobs);
   }
   if (panels) AT(all_steps)(&dq[panels - 1]);
@@ -416,9 +422,11 @@ ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
   AT(range)(a, z->q0, z->n, &z->from, &z->to);
 }
 
-ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Sum) dk, AT(Sum) dv) {
+// last: of those that add to dk and dv, which are written next
+ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Part) *part, const AT(Part) *next, int last, AT(Sum) dk, AT(Sum) dv) {
+  const AT(Head) *h = &part->h;
   const Attention *a = h->a;
-  i64 width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
+  i64 q0 = part->q0, n = part->n, width = AT(width)(a), from, to, strips = (n + ATTN_STRIP - 1) / ATTN_STRIP;
   int paired = AT(paired)(a);
   W *room = u->room;
   u->rows = AT(take)(&room, ATTN_STRIP * width);
@@ -446,9 +454,12 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
   }
   AT(range)(a, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, last = -1;
-    (void)last;                              // of the strips that see some of the keys: tiles take them at once
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, end = -1;
+    (void)end;                               // of the strips that see some of the keys: tiles take them at once
     const W *k = 0, *v = 0;
+    AT(soon_keys)(&u->soon, part, next, 1, k0, from, to);
+    if (last) AT(soon)(&u->soon, h, ATTN_dk, k0, some, 1), AT(soon)(&u->soon, h, ATTN_dv, k0, some, 1);
+    AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 80);
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
         strips == 1, u->v, &sv);
 #if ATTN_PAIRED
@@ -463,16 +474,16 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Head) *h, i64 q0, i64 n, AT(Su
       AT(Back) *z = &u->strip[i];
       i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS;
       if (k0 < z->from || m <= 0) continue;
-      first = first < 0 ? i : first, last = i;
+      first = first < 0 ? i : first, end = i;
       if (paired) continue;
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
       AT(gradients)(u, z, h, k, sk, v, sv, k0, m, dk, dv);
     }
 #if ATTN_PAIRED
     if (!paired || first < 0) continue;
-    AT(half_gradients)(u, h, first, last, hk, sk, hv, sv, k0, some);
+    AT(half_gradients)(u, h, first, end, hk, sk, hv, sv, k0, some);
     i64 from_q = first * ATTN_STRIP,
-        all = (last + 1) * ATTN_STRIP < n ? (last + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
+        all = (end + 1) * ATTN_STRIP < n ? (end + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
     AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES,
         u->opairs + from_q / 2 * width, width, all, 0);
     AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES,
@@ -537,7 +548,9 @@ ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, const void *sca
 
 ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Backward) u;
-  i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, width = AT(width)(a);
+  i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, width = AT(width)(a), all = a->groups * blocks;
+  AT(Part) part[2];                          // one, and the next
+  int now = 0, ready = 0;                    // which; whether it is there
   AT(tiles_begin)(a);
   for (i64 unit = lo; unit < hi; unit++) {
     AT(Head) h;
@@ -545,13 +558,17 @@ ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *sc
     AT(Sum) dk = AT(sum)(&h, buf, u.sums, unit, ATTN_dk), dv = AT(sum)(&h, buf, u.sums, unit, ATTN_dv);
     for (i64 j = 0; j < (a->direct ? a->t_size : AT(sum_rows)(a)); j++)
       for (i64 e = 0; e < width; e++) dk.at[j * dk.step + e] = dv.at[j * dv.step + e] = 0;
-    for (i64 at = unit % a->chunks; at < a->groups * blocks; at += a->chunks) {
-      i64 q0 = at % blocks * ATTN_QUERIES;
-      i64 all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES, n = a->s - q0 < all ? a->s - q0 : all;
-      if (n < 0) n = 0;
-      AT(head)(&h, a, buf, scalars, unit / a->chunks, at / blocks);
-      if (n) AT(back)(&u, &h, q0, n, dk, dv);
-      AT(rows_zero)(AT(row)(&h, ATTN_dq, a->along_s[ATTN_dq], q0 + n), a->stored[ATTN_dq], all - n, a->d, a->along_s[ATTN_dq], a->along_d[ATTN_dq]);
+    for (i64 at = unit % a->chunks; at < all; at += a->chunks, now = !now) {
+      const AT(Part) *p = &part[now];
+      int last = at + a->chunks >= all;
+      i64 then = last ? unit + 1 : unit, next = last ? then % a->chunks : at + a->chunks;
+      if (!ready) AT(part)(&part[now], a, buf, scalars, unit / a->chunks, at / blocks, at % blocks);
+      ready = then < hi && next < all;
+      if (ready) AT(part)(&part[!now], a, buf, scalars, then / a->chunks, next / blocks, next % blocks);
+      if (p->n) AT(back)(&u, p, ready ? &part[!now] : 0, last && a->chunks == 1 && !a->direct, dk, dv);
+      i64 step = a->along_s[ATTN_dq];
+      AT(rows_zero)(AT(row)(&p->h, ATTN_dq, step, p->q0 + p->n), a->stored[ATTN_dq], p->all - p->n, a->d, step,
+          a->along_d[ATTN_dq]);
     }
     if (a->chunks == 1 && !a->direct) AT(finish)(&h, buf, u.sums, unit);
   }

@@ -98,9 +98,30 @@ ATTN_TILE(4, 4)
 #pragma GCC pop_options
 #endif
 
+// Rows that are read or written soon. A head's lie far apart, so no core foresees them, and it waits for few lines at
+// once: they are asked for between tiles, a few at a time, while vectors have work.
+enum { AT(spans) = 12 };
+typedef struct { const char *at; i64 step, bytes, rows; int written; } AT(Span);
+typedef struct { AT(Span) span[AT(spans)]; i64 n, rows, pace; } AT(Soon);  // spans left, all rows, rows at a time
+
+MT_FN void AT(ask)(AT(Soon) *z) {
+  for (i64 more = z->pace; more > 0 && z->n; more--) {
+    AT(Span) *x = &z->span[z->n - 1];
+    if (x->written)
+      for (i64 i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + i, 1);
+    else
+      for (i64 i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + i, 0, 2);
+    x->at += x->step;
+    if (--x->rows == 0) z->n--;
+  }
+}
+
 // n: a multiple of ATTN_PANEL. A strip of b stays in the first cache while the rows of a pass.
-MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 all, int fresh) {
-#define ATTN_ROWS(R, V) for (; i + R <= m; i += R) AT(tile##R##x##V)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh)
+MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 all,
+    int fresh, AT(Soon) *soon) {
+#define ATTN_ROWS(R, V) \
+  for (; i + R <= m; i += R) \
+    AT(ask)(soon), AT(tile##R##x##V)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh)
   for (i64 x = 0; x < all || x == 0; x += AT(depth), a += AT(depth) * ak, b += AT(depth) * bk, fresh = 0) {
     i64 j = 0, k = all - x < AT(depth) ? all - x : AT(depth);
 #ifdef __AVX512F__
@@ -291,6 +312,27 @@ ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, const
 }
 MT_FN char *AT(row)(const AT(Head) *h, int o, i64 along, i64 i) { return h->at[o] + i * along * AT(size)(h->a->stored[o]); }
 
+typedef struct { AT(Head) h; i64 q0, n, all; } AT(Part);   // queries of a head: n from q0 exist, all are stored
+
+MT_FN void AT(part)(AT(Part) *p, const Attention *a, void *const *buf, const void *scalars, i64 shared, i64 group,
+    i64 block) {
+  AT(head)(&p->h, a, buf, scalars, shared, group);
+  i64 q0 = p->q0 = block * ATTN_QUERIES;
+  i64 all = p->all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES;
+  p->n = a->s - q0 < 0 ? 0 : a->s - q0 < all ? a->s - q0 : all;
+}
+
+MT_FN void AT(soon)(AT(Soon) *z, const AT(Head) *h, int o, i64 first, i64 n, int written) {
+  const Attention *a = h->a;
+  i64 step = a->along_s[o] + a->along_t[o], size = AT(size)(a->stored[o]);        // one of them is 0
+  if (n <= 0 || a->stored[o] == ATTN_absent || a->along_d[o] != 1 || z->n == AT(spans)) return;
+  z->span[z->n++] = (AT(Span)){AT(row)(h, o, step, first), step * size, a->d * size, n, written}, z->rows += n;
+}
+MT_FN void AT(soon_share)(AT(Soon) *z, const AT(Head) *h, int o, i64 first, i64 n, i64 i, i64 shares, int written) {
+  i64 from = n * i / shares;
+  AT(soon)(z, h, o, first + from, n * (i + 1) / shares - from, written);
+}
+
 // keys that the queries q0 … q0+n-1 may see
 MT_FN void AT(range)(const Attention *a, i64 q0, i64 n, i64 *from, i64 *to) {
   *to = a->causal && q0 + n < a->t ? q0 + n : a->t;
@@ -302,6 +344,29 @@ MT_FN void AT(range)(const Attention *a, i64 q0, i64 n, i64 *from, i64 *to) {
 MT_FN i64 AT(seen)(const Attention *a, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
   i64 see = q0 + panel + ATTN_PANEL - k0;
   return panel >= n ? 0 : !a->causal || see > m ? m : see < 0 ? 0 : see;
+}
+
+// While a part's keys k0 … are gone through: the next keys, or the first that the next part sees; a share of what else
+// that one reads, and of what this one writes.
+MT_FN void AT(soon_keys)(AT(Soon) *z, const AT(Part) *x, const AT(Part) *next, int back, i64 k0, i64 from, i64 to) {
+  const Attention *a = x->h.a;
+  const AT(Head) *h = &x->h;
+  i64 first = k0 + ATTN_KEYS, end = to, i = (k0 - from) / ATTN_KEYS, shares = (to - from + ATTN_KEYS - 1) / ATTN_KEYS;
+  z->n = z->rows = 0;
+  if (next) {
+    AT(soon_share)(z, &next->h, ATTN_q, next->q0, next->n, i, shares, 0);
+    if (back) AT(soon_share)(z, &next->h, ATTN_out, next->q0, next->n, i, shares, 0);
+    if (back) AT(soon_share)(z, &next->h, ATTN_dout, next->q0, next->n, i, shares, 0);
+    if (first >= end) h = &next->h, AT(range)(a, next->q0, next->n, &first, &end);
+  }
+  AT(soon_share)(z, &x->h, back ? ATTN_dq : ATTN_out, x->q0, x->n, i, shares, 1);
+  i64 keys = end - first < ATTN_KEYS ? end - first : ATTN_KEYS;
+  AT(soon)(z, h, ATTN_k, first, keys, 0), AT(soon)(z, h, ATTN_v, first, keys, 0);
+}
+// times: how often it is asked for each strip of queries that sees the keys
+MT_FN void AT(soon_pace)(AT(Soon) *z, const AT(Part) *x, i64 k0, i64 times) {
+  i64 from = x->h.a->causal && k0 > x->q0 ? k0 - x->q0 : 0, strips = (x->n - from + ATTN_STRIP - 1) / ATTN_STRIP;
+  z->pace = strips > 0 ? (z->rows + strips * times - 1) / (strips * times) : z->rows;
 }
 
 // Which of the pairs of a panel from query `at` of a block exist: ok[key][query]; false: all do. n queries from q0, m keys from k0.
@@ -359,20 +424,20 @@ MT_FN i64 AT(width)(const Attention *a) { return (a->d + ATTN_PANEL - 1) / ATTN_
 
 // c[keys, queries] = x · b, and c[rows, queries] += x · b of keys: of a block, but for what a panel does not see. Two panels
 // side by side where both see.
-MT_FN void AT(across)(const i64 *see, W *c, const W *x, i64 xm, const W *b, i64 k) {
+MT_FN void AT(across)(const i64 *see, W *c, const W *x, i64 xm, const W *b, i64 k, AT(Soon) *soon) {
   i64 both = see[0] < see[1] ? see[0] : see[1];
-  AT(product)(c, ATTN_STRIP, both, ATTN_STRIP, x, xm, 1, b, ATTN_STRIP, k, 1);
+  AT(product)(c, ATTN_STRIP, both, ATTN_STRIP, x, xm, 1, b, ATTN_STRIP, k, 1, soon);
   for (int i = 0; i < 2; i++)
     AT(product)(c + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, ATTN_PANEL, x + both * xm, xm, 1,
-        b + i * ATTN_PANEL, ATTN_STRIP, k, 1);
+        b + i * ATTN_PANEL, ATTN_STRIP, k, 1, soon);
 }
-MT_FN void AT(along)(const i64 *see, W *c, i64 rows, const W *x, i64 xk, const W *b, int fresh) {
+MT_FN void AT(along)(const i64 *see, W *c, i64 rows, const W *x, i64 xk, const W *b, int fresh, AT(Soon) *soon) {
   i64 both = see[0] < see[1] ? see[0] : see[1];
-  if (both || fresh) AT(product)(c, ATTN_STRIP, rows, ATTN_STRIP, x, 1, xk, b, ATTN_STRIP, both, fresh);
+  if (both || fresh) AT(product)(c, ATTN_STRIP, rows, ATTN_STRIP, x, 1, xk, b, ATTN_STRIP, both, fresh, soon);
   for (int i = 0; i < 2; i++)
     if (see[i] > both)
       AT(product)(c + i * ATTN_PANEL, ATTN_STRIP, rows, ATTN_PANEL, x + both * xk, 1, xk,
-          b + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, 0);
+          b + both * ATTN_STRIP + i * ATTN_PANEL, ATTN_STRIP, see[i] - both, 0, soon);
 }
 
 // Blocks of the width that there is lie side by side: at distances of the largest they would share the places of a cache.
@@ -538,7 +603,7 @@ typedef struct { AT(floats) top[2], sum[2]; } AT(Tops);
 // Scores, times by, of keys 0 … see-1 to pairs of probabilities relative to the maximum, 0 for more keys up to a multiple of 32;
 // see softmax. ok, keep: 0 or flags, keep's rows are of a strip. What was summed so far fades by fade; whether it does.
 ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2], float *scores, i64 see,
-    const uint8_t *ok, const uint8_t *keep, float by, AT(Jobs) *jobs) {
+    const uint8_t *ok, const uint8_t *keep, float by, AT(Jobs) *jobs, AT(Soon) *soon) {
   ATTN_CONTRACT
   AT(floats) none = {0}, hidden = none - MT_INF_F32, top[2] = {z->top[0], z->top[1]}, down[2], sum[2];
   int rose = 0;
@@ -576,7 +641,7 @@ ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2],
       AT(words) *to = (AT(words) *)(pairs + j / 2 * ATTN_STRIP);
       to[0] = AT(paired_up)(a[0], b[0]), to[1] = AT(paired_up)(a[1], b[1]);
     }
-    AT(some_steps)(jobs, (see + 7) / 8);
+    AT(some_steps)(jobs, (see + 7) / 8), AT(ask)(soon);
   }
   for (i64 j = (see + 1) & ~(i64)1; j % 32; j += 2) ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[0] = ((AT(words) *)(pairs + j / 2 * ATTN_STRIP))[1] = (AT(words)){0};
   for (int v = 0; v < 2; v++) z->sum[v] = sum[v];
@@ -586,7 +651,8 @@ ATTN_SLOW int AT(half_softmax)(uint32_t *pairs, AT(Tops) *z, AT(floats) fade[2],
 // Scores, times by, and do·v of keys 0 … 31 to p by rows and ds by rows and by pairs; 0 from key see on. rows: of ATTN_STRIP
 ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint32_t *dspairs, const float *x,
     const float *dp, i64 see, const float *lse, const float *delta,
-                               const uint8_t *ok, const uint8_t *keep, float by, float enlarge, AT(Jobs) *jobs) {
+                               const uint8_t *ok, const uint8_t *keep, float by, float enlarge, AT(Jobs) *jobs,
+    AT(Soon) *soon) {
   ATTN_CONTRACT
   AT(floats) none = {0}, down[2] = {((const AT(floats) *)lse)[0], ((const AT(floats) *)lse)[1]},
       less[2] = {((const AT(floats) *)delta)[0], ((const AT(floats) *)delta)[1]};
@@ -616,7 +682,7 @@ ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint
       AT(words) *to = (AT(words) *)(dspairs + j / 2 * ATTN_STRIP);
       to[0] = AT(paired_up)(ds[0], ds[2]), to[1] = AT(paired_up)(ds[1], ds[3]);
     }
-    AT(some_steps)(jobs, 4);
+    AT(some_steps)(jobs, 4), AT(ask)(soon);
   }
 }
 #if !defined(__clang__)
