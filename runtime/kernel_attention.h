@@ -182,7 +182,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *n
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
-    AT(soon_keys)(&u->soon, part, next, 0, k0, from, to), AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 32);
+    AT(soon_keys)(&u->soon, part, next, 0, k0, from, to), AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 22);
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
         strips == 1, u->v, &sv);
 #if ATTN_PAIRED
@@ -459,7 +459,7 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Part) *part, const AT(Part) *n
     const W *k = 0, *v = 0;
     AT(soon_keys)(&u->soon, part, next, 1, k0, from, to);
     if (last) AT(soon)(&u->soon, h, ATTN_dk, k0, some, 1), AT(soon)(&u->soon, h, ATTN_dv, k0, some, 1);
-    AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 80);
+    AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 55);
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
         strips == 1, u->v, &sv);
 #if ATTN_PAIRED

@@ -58,8 +58,9 @@ enum { AT(lanes) = AT(bytes) / sizeof(W), AT(depth) = 64 };
 typedef W AT(vec) __attribute__((vector_size(AT(bytes)), aligned(sizeof(W)), may_alias));
 
 // ---- products: c[m, n] (+)= sum over x of a[m, x] · b[x, n]; the n of a strip side by side --------------------------------
-// A tile is R rows of V vectors, in registers. Sixteen sums hide what a multiplication waits; four vectors side by side
-// need the fewest loads. The loops over them are opened before the compiler decides what lies in memory.
+// A tile is R rows of V vectors, in registers. Sixteen sums hide what a multiplication waits, 24 need fewer tiles; four
+// vectors side by side need the fewest loads. The loops over them are opened before the compiler decides what lies in
+// memory.
 #if !defined(__clang__)
 #define ATTN_CONTRACT
 #define ATTN_OPEN _Pragma("GCC unroll 16")
@@ -92,6 +93,7 @@ ATTN_TILE(4, 2)
 ATTN_TILE(8, 2)
 ATTN_TILE(1, 4)
 ATTN_TILE(4, 4)
+ATTN_TILE(6, 4)
 #endif
 #undef ATTN_TILE
 #if !defined(__clang__)
@@ -119,14 +121,16 @@ MT_FN void AT(ask)(AT(Soon) *z) {
 // n: a multiple of ATTN_PANEL. A strip of b stays in the first cache while the rows of a pass.
 MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, const W *b, i64 bk, i64 all,
     int fresh, AT(Soon) *soon) {
-#define ATTN_ROWS(R, V) \
-  for (; i + R <= m; i += R) \
+#define ATTN_ROWS(R, V) ATTN_ROWS_IF(1, R, V)
+#define ATTN_ROWS_IF(more, R, V) \
+  for (; i + R <= m && (more); i += R) \
     AT(ask)(soon), AT(tile##R##x##V)(c + i * cm + j, cm, a + i * am, am, ak, b + j, bk, k, fresh)
   for (i64 x = 0; x < all || x == 0; x += AT(depth), a += AT(depth) * ak, b += AT(depth) * bk, fresh = 0) {
     i64 j = 0, k = all - x < AT(depth) ? all - x : AT(depth);
 #ifdef __AVX512F__
     for (; j + 4 * AT(lanes) <= n; j += 4 * AT(lanes)) {
       i64 i = 0;
+      ATTN_ROWS_IF((m - i) / 2 != 4, 6, 4);  // 8 or 9 are 4 + 4
       ATTN_ROWS(4, 4);
       ATTN_ROWS(1, 4);
     }
@@ -140,6 +144,7 @@ MT_FN void AT(product)(W *c, i64 cm, i64 m, i64 n, const W *a, i64 am, i64 ak, c
       ATTN_ROWS(1, 2);
     }
   }
+#undef ATTN_ROWS_IF
 #undef ATTN_ROWS
 }
 
