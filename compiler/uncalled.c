@@ -123,6 +123,10 @@ static void walk(Body *b, const Ast *e) {
   case N_type: dims_check(b, e->kid[0]); return;
   case N_as: return;
   case N_assign: walk(b, e->kid[1]); return;                 // what it names is known
+  case N_dim:                                                // a number, or the dim that it is a role of
+    for (uint32_t i = 0; i < e->n; i++)
+      if (e->kid[i]->kind != N_name || !map_get(&b->dim, key_of(e->kid[i]->text))) walk(b, e->kid[i]);
+    return;
   case N_param:                                              // its init is no call of ours: normal(0.02), zeros
     walk(b, e->kid[1]);
     if (e->kid[2]->kind == N_call) walk(b, e->kid[2]->kid[2]);

@@ -2,7 +2,7 @@
 // element, writes a result of the same size over it.
 #include "passes/group.h"
 
-enum { SMALL = 1 << 16 };                    // bytes; below them nothing is gained
+enum { SMALL = 1 << 10 };                    // bytes; below them nothing is gained
 
 static bool may_move(const Groups *g, ValId v) {
   return v && g->stored[v] == STORED_temp && !g->moved[v] && !g->returned[v];
@@ -12,10 +12,18 @@ static ValId result_of(const Groups *g, uint32_t group, const Operand *o) { // m
   return !o->var && may_move(g, o->v) && g->group_of[o->v] == group + 1 && !g->made_of_parts[o->v] ? o->v : 0;
 }
 
+static bool may_share(const Kernel *k, uint32_t written, uint32_t read) {
+  const Buffer *x = &k->buf[written], *y = &k->buf[read];
+  return x->written && y->read && x->dtype == y->dtype && x->count == y->count && kernel_in_place(k, written, read);
+}
+
 static void find_in(Groups *g, uint32_t group) {
   Operand of[KERNEL_BUFFERS] = {0};
   bool taken[KERNEL_BUFFERS] = {0};
   Kernel *k = kernel_of(g, group, false, g->arena, of);
+  bool before[KERNEL_BUFFERS][KERNEL_BUFFERS];
+  for (uint32_t i = 0; i < k->nbuf; i++)     // also as it is built: a range of one point is not there any more later
+    for (uint32_t j = 0; j < k->nbuf; j++) before[i][j] = may_share(k, i, j);
   kernel_finish(k);
   for (uint32_t i = 0; i < k->nbuf; i++) {
     ValId v = k->buf[i].written ? result_of(g, group, &of[i]) : 0;
@@ -23,8 +31,7 @@ static void find_in(Groups *g, uint32_t group) {
     for (uint32_t j = 0; j < k->nbuf && !g->over[v]; j++) {
       ValId u = of[j].var ? 0 : of[j].v;
       if (taken[j] || !may_move(g, u) || g->group_of[u] == group + 1 || g->last[u] != group + 1) continue;
-      if (of[j].t != of[i].t || k->buf[i].count != k->buf[j].count || of[i].at || of[j].at) continue;
-      if (!kernel_in_place(k, i, j)) continue;
+      if (of[i].at || of[j].at || !before[i][j] || !may_share(k, i, j)) continue;
       taken[j] = true, g->over[v] = u, g->last[u] = MAX(g->last[u], g->last[v]);
     }
   }

@@ -86,10 +86,16 @@ Status data_sample(const Data *d, int split, int64_t index, const Sample *to) {
   return 0;
 }
 
+// A file is the same wherever it lies: what it is called, and below how much is in it.
+static const char *base_name(const char *prefix) {
+  const char *slash = strrchr(prefix, '/');
+  return slash ? slash + 1 : prefix;
+}
+
 static void sources_text(Text *t, const Sources *s) {
   for (uint32_t i = 0; i < s->at.n; i++) {
     if (s->weighted) text_printf(t, " %.17g", s->at.at[i].weight);
-    text_printf(t, " %s", s->at.at[i].prefix);
+    text_printf(t, " %s", base_name(s->at.at[i].prefix));
   }
 }
 
@@ -106,7 +112,7 @@ Str data_rule_text(Arena *a, const Data *d) {
   if (r->own) text_puts(&t, ", train data"), sources_text(&t, &r->per_split[TRAIN]);
   for (uint32_t i = 0; i < d->order.file.n; i++) {
     const Indexed *x = d->order.file.at[i];
-    text_printf(&t, "; %s has %lld sequences, %lld tokens %s", x->prefix, (long long)x->n, (long long)x->tokens,
+    text_printf(&t, "; %s has %lld sequences, %lld tokens %s", base_name(x->prefix), (long long)x->n, (long long)x->tokens,
                 dtype_name(x->dtype));
   }
   return t.s;

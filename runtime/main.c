@@ -10,6 +10,7 @@
 #include "runtime/state.h"
 #include "runtime/trace.h"
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ static const Option rows[] = {
 static const Command command = {
   "mtrun", "PLAN", "Runs a plan that mtc compiled: trains, evaluates, saves, samples.", rows, COUNT(rows),
   "  mtrun gpt2.plan --data book --eval-every 100                    train, and look at what was held out\n"
-  "  mtrun gpt2.plan --data book --save ckpt --save-every 100 --resume auto\n"
+  "  mtrun gpt2.plan --data book --split 990,10,0 --save ckpt --save-every 100 --resume auto\n"
   "                                                                  save; run again, it goes on from there\n"
   "  mtrun gpt2.plan --data book --save ckpt --resume auto --eval-only\n"
   "                                                                  the held-out loss of the newest checkpoint\n"
@@ -124,7 +125,12 @@ static Status check_targets(const Settings *s) {
   if (s->grads) TRY(file_target(s->grads));
   if (s->trace) TRY(file_target(s->trace));
   if (s->profile_json) TRY(file_target(s->profile_json));
-  return s->save && !access(s->save, F_OK) && access(s->save, W_OK | X_OK) ? file_fail(errno, "saving in", s->save) : 0;
+  char latest[PATH_MAX];
+  if (s->save && !s->resume && !s->eval_only && snprintf(latest, sizeof latest, "%s/latest", s->save) < PATH_MAX &&
+      !access(latest, F_OK))
+    return fail(EXIT_CREATE, "%s holds checkpoints of a run: --resume auto goes on with it, another folder begins anew",
+                s->save);
+  return s->save && !s->eval_only && !access(s->save, F_OK) && access(s->save, W_OK | X_OK) ? file_fail(errno, "saving in", s->save) : 0;
 }
 
 static Status check_ranks(const Plan *p, const Settings *s) {
@@ -150,8 +156,10 @@ static Status check_ranks(const Plan *p, const Settings *s) {
 static volatile sig_atomic_t stop_asked, save_asked;
 
 static void on_stop(int sig) {
+  static const char said[] = "\nmtrun: stopping after this step; asked again, at once\n";
   if (stop_asked) _exit(128 + sig);                        // asked twice: at once
   stop_asked = 1;
+  if (write(2, said, sizeof said - 1) < 0) return;         // nobody listens: it stops all the same
 }
 static void on_save(int sig) { (void)sig, save_asked = 1; }
 
@@ -313,7 +321,7 @@ static Status train(Run *r) {
   TRY(metrics_close(&r->metrics));
   if (r->exec.step < r->total)
     return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total,
-                r->set.save ? ", saved: run it again with --resume auto" : "");
+                r->set.save ? ", saved: run it again with --resume auto" : "; nothing is saved without --save DIR");
   if (r->set.final) TRY(state_write(&r->state, VIEW_params, r->set.final));
   return 0;
 }

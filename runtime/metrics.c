@@ -137,7 +137,7 @@ static bool copy_lines(FILE *from, FILE *to, int64_t first, int64_t *dropped) {
   rewind(from);
   for (ssize_t n; right && (n = getline(&line, &room, from)) > 0;) {
     bool stays = goes_on(line, n, first);
-    *dropped += !stays;
+    *dropped += !stays || line[n - 1] != '\n';             // the next line would be glued to it
     if (stays && to) right = fwrite(line, 1, (size_t)n, to) == (size_t)n;
     if (stays && to && line[n - 1] != '\n') right = right && putc('\n', to) == '\n';
   }

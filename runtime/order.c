@@ -212,7 +212,8 @@ static Status order_make(Arena *a, const OrderRule *r, int split, Order *o) {
   o->tokens = tokens;
   if (tokens < 2)
     return fail(EXIT_INPUT,
-                "%s: the %s split (sequences %lld to %lld of %lld) is empty: it needs %lld tokens, has %lld",
+                "%s: the %s split (sequences %lld to %lld of %lld) is empty: it needs %lld tokens, has %lld; a split "
+                "takes whole documents, of which mtdata prepare --format lines makes one of each line",
                 o->source->prefix, split_names[split], (long long)o->begin, (long long)o->end,
                 (long long)o->source->n, (long long)(o->seq + o->extra), (long long)tokens);
   TRY(epochs_choose(o, tokens));

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const Str mem_name[] = {
 #define X(word) #word,
@@ -286,6 +287,13 @@ static bool meets(const Touch *x, const Touch *y) {
   return x->mem == y->mem && x->at < y->end && y->at < x->end && (x->written || y->written);
 }
 
+// Values without dims lie in one block, which kernels see as a whole too: they know which of them they use.
+static bool in_common(const Plan *p, const Touch *t) {
+  const PlanBuffer *b = &p->buffer.at[t->buffer];
+  size_t n = strlen(b->name);
+  return t->mem == MEM_scalars || (t->mem == MEM_activations && !b->at && n > 8 && !strcmp(b->name + n - 8, ".scalars"));
+}
+
 static bool kernel_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t, int *n) {
   const Plan *p = c->p;
   if (!in->what || in->what >= p->kernel.n) return no(c, "no kernel %u", in->what);
@@ -298,8 +306,15 @@ static bool kernel_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch 
     unsigned how = (q->read ? READ : 0) | (q->written ? WRITTEN : 0);
     t[(*n)++] = touch(p, &a[i], q->count, q->dtype, how);
   }
+  bool tile = !strcmp(k->class, "tile");                   // whose operands may be parts of one value, row by row
+  for (int i = 0; i < *n && !tile; i++)
+    for (int j = 0; j < i; j++)
+      if (meets(&t[i], &t[j]) && !in_common(p, &t[i]))
+        return no(c, "arguments %d and %d of kernel %s share bytes", j, i, k->symbol);
   if (!k->work) return true;
   a += k->param.n;
+  if (a->buffer && a->buffer < p->buffer.n && p->buffer.at[a->buffer].mem != MEM_workspace)
+    return no(c, "the work buffer of kernel %s is not in the workspace", k->symbol);
   if (!inside(p, a->buffer, a->at, k->work, DT_u8) || a->at % 64)
     return no(c, "the work buffer of kernel %s is too small", k->symbol);
   t[(*n)++] = touch(p, a, k->work, DT_u8, WRITTEN);
@@ -580,6 +595,10 @@ static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_
         if (s->last != INT64_MAX && !live_touch(c, &t[j], s, now, f, k)) return false;
       }
     }
+    for (uint32_t k = 0; k < p->output.n; k++) {           // what it returns stays
+      Span *s = &span[p->output.at[k].buffer];
+      if (!p->output.at[k].slot && s->first && !s->lasting) s->last = now;
+    }
     for (uint32_t k = 0; k < met.n; k++) {
       life_add(c, &lives[p->buffer.at[met.at[k]].mem], met.at[k], &span[met.at[k]]);
       span[met.at[k]] = (Span){0};
@@ -594,6 +613,10 @@ static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_
 
 static bool check_memory_plan(Check *c) {
   const Plan *p = c->p;
+  Lives inputs = {0};                                      // of two streams: none gives its place to another
+  for (uint32_t i = 1; i < p->buffer.n; i++)
+    if (p->buffer.at[i].mem == MEM_inputs) life_add(c, &inputs, i, &(Span){1, 1, true});
+  if (!lives_apart(c, &inputs)) return false;
   uint32_t n, *fn = step_fns(c, &n);
   if (c->why) return false;
   bool *later = NEW_N(c->arena, bool, n + 1);

@@ -136,7 +136,9 @@ static void refused_test(void **state) {
   EXPECT("a denominator after the first backward", p->cell.at[1].kind = CELL_FB, p->cell.at[1].microbatch = 0,
          p->cell.at[2] = p->cell.at[0], p->cell.at[2].microbatch = 1);
   EXPECT("x and rowloss share bytes while both are needed", p->buffer.at[13].at = p->buffer.at[10].at);
-  EXPECT("wte and x share bytes", p->buffer.at[10].mem = MEM_params, p->buffer.at[10].at = 0);
+  EXPECT("arguments 1 and 2 of kernel gather share bytes", p->buffer.at[10].mem = MEM_params, p->buffer.at[10].at = 0);
+  EXPECT("head and rowloss share bytes", p->buffer.at[13].mem = MEM_params, p->buffer.at[13].at = p->buffer.at[3].at);
+  EXPECT("tokens and labels share bytes", p->buffer.at[9].at = p->buffer.at[8].at);
   EXPECT("dwte and rowloss share bytes", p->buffer.at[13].mem = MEM_grads, p->buffer.at[13].at = 0);
   EXPECT("reads x, which nothing has written", p->arg.at[FN("micro")->ins.at[8].arg + 2] = (PlanArg){11, 0});
   EXPECT("a copy onto itself", p->arg.at[FN("micro")->ins.at[5].arg] = p->arg.at[FN("micro")->ins.at[5].arg + 1]);

@@ -22,6 +22,7 @@ block Wrong[d](x: [*, d, sq?], k = m) -> [*, dd] {
 model M(x: [batch, seq]) -> (loss: f32[]) { loss = mean[batch, seq](used(x)) }
 fn used(x: [*]) -> [*] { if training { return x } else { return deeper(x) } }
 fn deeper(x: [*]) -> [*] { return x }
+fn role[d](x: [*, d]) -> [*] { dim o = d; return sum[o](rename[d -> o](x)) }
 # ! uncalled.mt:13:26: error MT0220: no dim 'sq'
 # !     13 | block Wrong[d](x: [*, d, sq?], k = m) -> [*, dd] {
 # !        |                          ^~~
