@@ -8,7 +8,8 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { ROWS = 512, WIDER = 8, CHUNKS = 16 }; // rows of a chunk; how many times wider than the operand
+enum { LEAST = 64, WIDER = 8, CHUNKS = 16 }; // rows of a chunk; how many times wider than the operand
+#define PIECE ((int64_t)64 << 20)            // bytes of the logits of a chunk: with more rows the weight is read less often
 #define LARGE ((int64_t)32 << 20)            // bytes from which it pays
 
 typedef struct {
@@ -311,8 +312,9 @@ static bool try_product(Module *m, const Fn *f, NodeId id, int64_t rows_of_chunk
   const Type *t = val_type(f, fn_node(f, id)->out);
   bool done = widens(&c, id) && (rows_of_chunk || (c.width >= WIDER && type_bytes(m, t) >= LARGE));
   if (done) {
-    int64_t rows = 1, most = rows_of_chunk ? rows_of_chunk : ROWS;
+    int64_t rows = 1;
     for (uint32_t i = 0; i < c.nrow; i++) rows *= dim_of(m, c.row[i])->size;
+    int64_t most = rows_of_chunk ? rows_of_chunk : MAX(LEAST, PIECE / MAX(type_bytes(m, t) / MAX(rows, 1), 1));
     choose_dim(&c, t, MIN((rows + most - 1) / most, CHUNKS));
     c.depends = NEW_N(a, bool, f->val.n), c.inside = NEW_N(a, bool, f->node.n), c.kind = NEW_N(a, uint8_t, f->val.n);
     if (c.chunks) find_inside(&c, id);
