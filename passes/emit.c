@@ -25,6 +25,7 @@ typedef struct {
   int64_t work_bytes;
   Map kernel, text;                          // hash, hash of the C -> PlanKernel
   Text source[SOURCES];
+  size_t more[SOURCES];                      // beside its text: what is slow to compile
   bool attention[DT_COUNT];                  // the last source has the text for this format
   bool apart, keep, bake;                    // nothing is fused; the kernels are wanted; see Groups
   VEC(const Kernel *) kept;                  // beside Plan.kernel
@@ -222,7 +223,7 @@ static uint32_t emit_text(Emit *e, const Kernel *k, const char *symbol, int stag
   }
   uint32_t file = 0;
   for (uint32_t i = 1; i < SOURCES; i++)
-    if (e->source[i].n < e->source[file].n) file = i;
+    if (e->source[i].n + e->more[i] < e->source[file].n + e->more[file]) file = i;
   emit_c(&e->source[file], k, symbol);
   map_put(&e->text, h, e->p->kernel.n);
   return file + 1;
@@ -258,8 +259,10 @@ static uint32_t emit_tile_kernel(Emit *e, const Tile *t) {
   for (uint32_t i = 0; i < t->narg; i++)
     vec_push(p->arena, &row.param, (PlanParam){t->arg[i].t, t->arg[i].count, !t->arg[i].written, t->arg[i].written});
   if (!e->attention[t->work]) {
+    size_t n = to->n;
     text_printf(to, "#define W %s\n", dtype_name(t->work));
     emit_c_text(to, kernel_attention_parts_text), emit_c_text(to, kernel_attention_text);
+    e->more[SOURCES - 1] += (to->n - n) / 2;
     text_puts(to, "#undef W\n");
   }
   e->attention[t->work] = true;
