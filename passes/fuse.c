@@ -29,6 +29,8 @@ typedef struct {
   bool     *read;                            // by variable
   bool apart;
   bool *begun;                               // by variable: a step accumulates in it already
+  uint32_t *written;                         // by variable: 1 + the step that writes it, of those that are read, too
+  uint32_t *written_of;                      // by parameter: 1 + the step that writes such ones of it
   Map recent;                                // loops and a shared operand -> 1 + youngest group
 } Fuse;
 
@@ -288,6 +290,25 @@ static uint64_t loops_key(const Group *g, ValId shared) {
   return hash_mix(h, sum);
 }
 
+// Variables that a function reads are written at its end. What one of them becomes is made from what it and its
+// parameter's others were; so all of these are written by one step, whatever else there is in it.
+static uint32_t written_with(const Fuse *u, const Root *root, const Group *g) {
+  uint32_t with = root->var && !root->accumulate && u->read[root->var] ? u->written_of[owner(u->m, root->var)] : 0;
+  if (!with) return 0;
+  const Group *into = &u->g->group.at[with - 1];
+  return into->class == g->class && same_set(into->p, into->np, g->p, g->np) && !into->nr && !g->nr ? with : 0;
+}
+
+static void note_written(Fuse *u, const Root *root, const Reads *reads, uint32_t into) {
+  for (uint32_t i = 0; i < reads->n; i++) {
+    const Node *n = def(u, reads->at[i]);
+    if (!n || n->op != OP_read || !u->written[n->attr.var] || u->written[n->attr.var] == into) continue;
+    bug("fuse: %s is read after it is written, at line %u", u->m->var.at[n->attr.var].name, n->loc.line);
+  }
+  if (!root->var || root->accumulate || !u->read[root->var]) return;
+  u->written[root->var] = u->written_of[owner(u->m, root->var)] = into;
+}
+
 static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w) {
   const Reads *reads = &w->reads;
   const uint32_t *made_by = u->g->group_of;
@@ -313,6 +334,8 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
       if (made_by[reads->at[k]] == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
+  uint32_t with = written_with(u, &root, &g);
+  if (with) into = with;
   if (root.accumulate && (root.more = u->begun[root.var])) into = 0; // behind the step that begins the sum: its own
   if (root.accumulate) u->begun[root.var] = true;
   if (into) {
@@ -322,6 +345,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
     vec_push(u->a, &u->g->group, g);
     into = u->g->group.n;
   }
+  note_written(u, &root, reads, into);
   Group *group = &u->g->group.at[into - 1];
   vec_push(u->a, &group->root, root);
   if (value) u->g->group_of[value] = into;
@@ -423,6 +447,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);
   u->source = NEW_N(a, ValId, n), u->loads = NEW_N(a, uint16_t, n), u->ops = NEW_N(a, uint16_t, n),
   u->depth = NEW_N(a, uint16_t, n), u->picks = NEW_N(a, bool, n), u->begun = NEW_N(a, bool, m->var.n);
+  u->written = NEW_N(a, uint32_t, m->var.n), u->written_of = NEW_N(a, uint32_t, m->var.n);
   map_init(&u->recent, a);
   required(u);
   worth_storing(u);
