@@ -84,6 +84,12 @@ DimId dim_add(Module *m, Dim d) {
   return id;
 }
 
+bool is_sharded(const Module *m) {
+  for (DimId d = 1; d < m->dim.n; d++)
+    if (m->dim.at[d].whole) return true;
+  return false;
+}
+
 VarId var_add(Module *m, Var v) {
   if (var_find(m, v.name)) bug("variable %s is added twice", v.name);
   vec_push(m->arena, &m->var, v);

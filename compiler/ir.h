@@ -22,6 +22,8 @@ typedef struct {
   uint32_t zigzag;
   bool sample;                               // counts the samples of a step (the dim declared without an extent)
   bool ragged;                               // an upper bound: the counts are an operand (places of an expert)
+  // a rank's part of another dim, cut by these axes: its entries keep their numbers there. 0: no part
+  DimId whole; uint16_t cut;
 } Dim;
 
 typedef struct { Str name; int32_t size; } Axis;                  // rank = tp + TP·(cp + CP·(ep + EP·(dp + DP·pp)))
@@ -246,6 +248,7 @@ static inline bool op_has(Op op, unsigned flag) { return (op_info[op].flags & fl
 int     type_pos(const Type *t, DimId d);                         // position of d, or -1
 bool    dims_have(const DimId *dims, uint32_t n, DimId d);
 bool    type_is_float(const Type *t);                             // with DT_float
+bool    is_sharded(const Module *m);                              // types are what one rank holds: see pass shard
 bool    type_is_whole(const Type *t);                             // no dim is split, no sum is pending
 uint8_t type_axes(const Type *t);                                 // that split it or that a sum is pending over
 double  attr_arg(const Attr *at, const char *name, double otherwise); // a composite's number

@@ -157,6 +157,10 @@ static void put_dim_decl(Text *t, const Module *m, DimId id) {
   if (d->size != d->extent) text_printf(t, " size %lld", (long long)d->size);
   if (d->root != id) text_puts(t, " of "), put_dim(t, m, d->root);
   if (d->zigzag) text_printf(t, " zigzag %u", d->zigzag);
+  if (d->whole) {
+    text_puts(t, " part "), put_dim(t, m, d->whole), text_puts(t, "(");
+    for (Split s = d->cut; s; s >>= 4) put_axis(t, m, (s & 15u) - 1), text_puts(t, s >> 4 ? ", " : ")");
+  }
   text_printf(t, "%s%s\n", d->sample ? " sample" : "", d->ragged ? " ragged" : "");
 }
 

@@ -174,6 +174,14 @@ static bool read_dim_decl(Reader *r, const IrTree *t) {
     } else if (!strcmp(k->text, "zigzag")) {
       if (!whole(r, k->kid, 1, UINT32_MAX, &v)) return false;
       d.zigzag = (uint32_t)v;
+    } else if (!strcmp(k->text, "part")) {
+      uint32_t axis;
+      if (!read_dim(r, k->kid, &d.whole)) return false;
+      for (const IrTree *a = k->kid->next; a; a = a->next) {
+        if (!read_axis(r, a, &axis)) return false;
+        if (d.cut >> 4 * (MAX_SPLIT - 1)) return err(r, a->span, "IR04", "at most %d axes split a dim", MAX_SPLIT);
+        d.cut = split_push(d.cut, axis);
+      }
     } else if (!strcmp(k->text, "sample")) d.sample = true;
     else d.ragged = true;
   }

@@ -459,8 +459,27 @@ static bool one_dim(const Rule *r, const Type *t, int *at) {
   return *at >= 0 || no(r, "the operand lacks the dim");
 }
 
+// In a rank's own program: the i-th dim in brackets becomes the one after the arrow, which is as many times as long
+// (grows), or as short, as the axes have ranks.
+static bool becomes(const Rule *r, Type *t, uint32_t i, bool grows) {
+  const Attr *at = &r->n->attr;
+  if (at->ndims <= i || at->nto <= i) return no(r, "the dim and what it becomes are not named");
+  const Dim *a = dim_of(r->m, at->dims[i]), *b = dim_of(r->m, at->to[i]), *less = grows ? a : b, *more = grows ? b : a;
+  int where = type_pos(t, at->dims[i]);
+  int64_t ways = 1;
+  for (uint32_t k = 0; k < r->m->axis.n; k++)
+    if (at->axes >> k & 1) ways *= r->m->axis.at[k].size;
+  if (where < 0) return no(r, "the operand lacks the dim");
+  bool same = (a->whole ? a->whole : at->dims[i]) == (b->whole ? b->whole : at->to[i]);
+  if (!same || less->size * ways != more->size) return no(r, "%s is no part of %s over these axes", less->name, more->name);
+  if (at->dims[i] != at->to[i] && type_pos(t, at->to[i]) >= 0) return no(r, "the operand already has %s", b->name);
+  t->dim[where] = at->to[i];
+  return true;
+}
+
 static bool shape_all_reduce(const Rule *r) {
   Type t = *operand(r, 0);
+  if (is_sharded(r->m)) return give(r, 0, t);
   if (!pending_over(r, &t)) return false;
   t.pending_axes &= (uint8_t)~r->n->attr.axes;
   return give(r, 0, t);
@@ -468,6 +487,7 @@ static bool shape_all_reduce(const Rule *r) {
 static bool shape_reduce_scatter(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
+  if (is_sharded(r->m)) return becomes(r, &t, 0, false) && give(r, 0, t);
   if (!pending_over(r, &t) || !one_dim(r, &t, &at)) return false;
   t.pending_axes &= (uint8_t)~r->n->attr.axes;
   t.split[at] = split_with(t.split[at], r->n->attr.axes);
@@ -476,6 +496,7 @@ static bool shape_reduce_scatter(const Rule *r) {
 static bool shape_all_gather(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
+  if (is_sharded(r->m)) return becomes(r, &t, 0, true) && give(r, 0, t);
   if (!one_dim(r, &t, &at)) return false;
   return split_drop(&t.split[at], r->n->attr.axes) ? give(r, 0, t)
                                                    : no(r, "these axes are not the last that split the dim");
@@ -483,6 +504,7 @@ static bool shape_all_gather(const Rule *r) {
 static bool shape_all_to_all(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
+  if (is_sharded(r->m)) return becomes(r, &t, 0, true) && becomes(r, &t, 1, false) && give(r, 0, t);
   if (!one_dim(r, &t, &at)) return false;
   int to = r->n->attr.nto ? type_pos(&t, r->n->attr.to[0]) : -1;
   if (to < 0) return no(r, "the operand lacks the dim");
@@ -494,6 +516,7 @@ static bool shape_all_to_all(const Rule *r) {
 static bool shape_take_shard(const Rule *r) {
   Type t = *operand(r, 0);
   int at;
+  if (is_sharded(r->m)) return becomes(r, &t, 0, false) && give(r, 0, t);
   if (!one_dim(r, &t, &at)) return false;
   for (int i = 0; i < t.ndim; i++)
     if (split_mask(t.split[i]) & r->n->attr.axes)

@@ -37,6 +37,18 @@ bool dim_check(const Module *m, DimId id, Text *why) {
     return no(why, "dim %s is a role of %s and has another extent", d->name, dim_of(m, d->root)->name);
   if (d->zigzag && (d->root != id || d->size % d->zigzag))
     return no(why, "dim %s: %s", d->name, d->root != id ? "zigzag is the root's" : "zigzag does not divide its size");
+  if (!d->whole != !d->cut || d->whole >= id) return no(why, "dim %s is a part of no dim above it", d->name);
+  if (!d->whole) return true;
+  const Dim *w = dim_of(m, d->whole);
+  if (w->whole || w->sample != d->sample) return no(why, "dim %s is no part of %s", d->name, w->name);
+  uint8_t used = 0;
+  for (Split s = d->cut; s; s >>= 4) {
+    uint32_t axis = (s & 15u) - 1;
+    if (axis >= m->axis.n || used >> axis & 1) return no(why, "dim %s is cut by no axes of the mesh", d->name);
+    used |= (uint8_t)(1u << axis);
+  }
+  if (w->size % split_ways(m, d->cut) || d->size != w->size / split_ways(m, d->cut) || d->extent != d->size)
+    return no(why, "dim %s is not as long as a part of %s", d->name, w->name);
   return true;
 }
 
@@ -95,8 +107,13 @@ static bool dims_check(const Module *m, const DimId *dims, uint32_t n, Text *why
 static bool axes_check(const Module *m, const Fn *f, const Node *n, Text *why) {
   const Attr *at = &n->attr;
   if (!at->axes || at->axes >> m->axis.n) return no(why, "it is over no axes of the mesh");
-  if (op_info[n->op].attrs & AT_DIMS && at->ndims != 1) return no(why, "one dim is named in brackets");
-  if (op_info[n->op].attrs & AT_TO && at->nto != 1) return no(why, "one dim is named after the arrow");
+  bool sharded = is_sharded(m) && op_info[n->op].attrs & AT_DIMS;
+  uint32_t changes = n->op == OP_all_to_all ? 2 : 1;
+  if (sharded && (at->ndims != changes || at->nto != changes))
+    return no(why, "%u dim%s named, and what it becomes", changes, changes > 1 ? "s are" : " is");
+  if (!sharded && op_info[n->op].attrs & AT_DIMS && at->ndims != 1) return no(why, "one dim is named in brackets");
+  if (!sharded && at->nto != (n->op == OP_all_to_all)) return no(why, "one dim is named after the arrow");
+  if (n->op == OP_all_max && !is_sharded(m)) return no(why, "it is an all_reduce before pass shard");
   const Type *t = val_type(f, node_in(f, n)[0]);
   for (uint32_t i = 0; i < t->ndim; i++)
     if (__builtin_popcount(split_mask(t->split[i])) + __builtin_popcount(at->axes) > MAX_SPLIT &&

@@ -34,7 +34,7 @@ static void irt_error(const Span *at, IrParse *p, const char *message);
 %token <text> NAME "a name" STRING "a string" NUM "a number" VAR "a variable"
 %token <num>  VALUE "a value" BOOL "true or false"
 %token <tree> PLACE "a place"
-%token <text> W_mesh "mesh" W_map "map" W_weak "weak" W_dim "dim" W_size "size" W_of "of" W_zigzag "zigzag"
+%token <text> W_mesh "mesh" W_map "map" W_weak "weak" W_dim "dim" W_size "size" W_of "of" W_zigzag "zigzag" W_part "part"
 %token <text> W_sample "sample" W_ragged "ragged" W_set "set" W_output "output" W_coef "coef" W_per_step "per_step"
 %token <text> W_var "var" W_decay "decay" W_stored "stored" W_fn "fn" W_body "body" W_in "in" W_layer "layer" W_fwd "fwd"
 
@@ -76,6 +76,7 @@ dim_attrs: %empty                     { $$ = NONE; }
 dim_attr: W_size NUM                  { $$ = TREE(attr, @1, $1, one(NUMBER(@2, $2))); }
         | W_of name                   { $$ = TREE(attr, @1, $1, one(LEAF(name, @2, $2))); }
         | W_zigzag NUM                { $$ = TREE(attr, @1, $1, one(NUMBER(@2, $2))); }
+        | W_part name '(' axes ')'    { $$ = TREE(attr, @1, $1, cat(one(LEAF(name, @2, $2)), $4)); }
         | W_sample                    { $$ = TREE(attr, @1, $1, NONE); }
         | W_ragged                    { $$ = TREE(attr, @1, $1, NONE); } ;
 out_attrs: %empty                     { $$ = NONE; }
@@ -182,7 +183,7 @@ note: PLACE
     | STRING                          { $$ = LEAF(why, @1, $1); } ;
 
 name: word | STRING ;
-word: NAME | W_mesh | W_map | W_weak | W_dim | W_size | W_of | W_zigzag | W_sample | W_ragged | W_set | W_output | W_coef
+word: NAME | W_mesh | W_map | W_weak | W_dim | W_size | W_of | W_zigzag | W_part | W_sample | W_ragged | W_set | W_output | W_coef
     | W_per_step | W_var | W_decay | W_stored | W_fn | W_body | W_in | W_layer | W_fwd ;
 %%
 static IrChain add(IrChain a, IrTree *t) { return cat(a, one(t)); }
