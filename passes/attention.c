@@ -88,7 +88,7 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
     int64_t *to = t->dim[i] == c->s ? &a->number_s : t->dim[i] == c->k ? &a->number_t : 0;
     for (int32_t j = 0; !to && j < a->nshared + a->ngroup; j++)
       if (c->other[j] == t->dim[i]) to = &a->number[j];
-    if (!to) return false;
+    if (!to || d->whole) return false;       // a part's entries are numbered from a scalar on
     if (d->sample && !by_sample) by_sample = to;
     else *to = rows, rows *= d->extent;
   }
@@ -156,6 +156,7 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   double window = attr_arg(at, "window", 0);
   a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = attr_arg(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
+  if ((a->causal || a->window) && (s->whole || keys->whole)) return false;
   bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
   if (ok && masks) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
   if (ok && t->backward) {

@@ -50,8 +50,11 @@ static void emit_head(Emit *e, const EmitOptions *o) {
   int64_t batch = 1;
   for (DimId d = 1; d < m->dim.n; d++) {
     const Dim *x = dim_of(m, d);
-    e->dim[d] = plan_dim(p, (PlanDim){plan_str(p, x->name), x->extent, x->size, sample_dim(m, d)});
-    if (x->sample) batch = x->extent;
+    PlanDim pd = {.name = plan_str(p, x->name), .extent = x->extent, .size = x->size, .sample = sample_dim(m, d),
+                  .whole = x->whole ? e->dim[x->whole] : 0};
+    for (Split s = x->cut; s; s >>= 4) pd.cut[pd.ncut++] = (uint8_t)((s & 15u) - 1);
+    e->dim[d] = plan_dim(p, pd);
+    if (x->sample && !x->whole) batch = x->extent;
   }
   p->steps = (int64_t)setting_num(m, "train.steps", 1), p->seed = (int64_t)setting_num(m, "train.seed", 1234);
   p->micro_batch = (int64_t)setting_num(m, "train.micro_batch", 1),
@@ -341,6 +344,57 @@ static void emit_product(Emit *e, Where *w, const Group *g, PlanAt at) {
   ins_gemm(at, plan_gemm(e->p, gemm), to, in[0], in[1]);
 }
 
+static PlanArg coll_place(Emit *e, Where *w, ValId v) {
+  if (w->g->stored[v] == STORED_slot) return var_place(e, fn_node(w->g->f, w->g->f->val.at[v].def)->attr.var);
+  return value_place(e, w, v);
+}
+
+// Extents in front of dim i of t, and behind it
+static int64_t before(const Module *m, const Type *t, int i) {
+  int64_t n = 1;
+  for (int k = 0; k < i; k++) n *= type_local(m, t, (uint32_t)k);
+  return n;
+}
+static int64_t behind(const Module *m, const Type *t, int i) {
+  int64_t n = 1;
+  for (int k = i + 1; k < t->ndim; k++) n *= type_local(m, t, (uint32_t)k);
+  return n;
+}
+
+static PlanColl coll_of(const Emit *e, const Fn *f, const Node *n) {
+  static const struct { Op op; PlanCollKind kind; } kinds[] = {
+      {OP_all_reduce, COLL_all_reduce}, {OP_all_max, COLL_all_max}, {OP_reduce_scatter, COLL_reduce_scatter},
+      {OP_all_gather, COLL_all_gather}, {OP_all_to_all, COLL_all_to_all}};
+  const Module *m = e->m;
+  const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
+  PlanColl c = {.dtype = from->dtype, .axes = n->attr.axes, .outer = 1, .gather = 1, .mid = 1, .scatter = 1};
+  for (size_t i = 0; i < COUNT(kinds); i++)
+    if (kinds[i].op == n->op) c.kind = kinds[i].kind;
+  int a = n->attr.ndims ? type_pos(from, n->attr.dims[0]) : -1, b = c.kind == COLL_all_to_all ? type_pos(to, n->attr.to[1]) : -1;
+  if (a < 0) return c.inner = type_count(m, from), c;
+  if (b < 0) {
+    const Type *less = c.kind == COLL_all_gather ? from : to;
+    return c.outer = before(m, less, a), c.inner = type_local(m, less, (uint32_t)a) * behind(m, less, a), c;
+  }
+  c.turned = b < a;
+  int first = MIN(a, b), last = MAX(a, b);
+  c.outer = before(m, from, first), c.inner = behind(m, from, last);
+  c.gather = type_local(m, from, (uint32_t)a), c.scatter = type_local(m, to, (uint32_t)b);
+  for (int k = first + 1; k < last; k++) c.mid *= type_local(m, from, (uint32_t)k);
+  return c;
+}
+
+static void emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
+  const Fn *f = w->g->f;
+  const Node *n = fn_node(f, g->node);
+  const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
+  for (int i = 0; i < from->ndim; i++)
+    if (from->dim[i] != to->dim[i] && !dims_have(n->attr.dims, n->attr.ndims, from->dim[i]))
+      bug("emit: a collective at line %u changes the order of dims", n->loc.line);
+  if (!type_count(e->m, from) && !type_count(e->m, to)) return;
+  ins_coll(at, plan_coll(e->p, coll_of(e, f, n)), coll_place(e, w, n->out), coll_place(e, w, node_in(f, n)[0]));
+}
+
 static PlanArg random_place(const Emit *e, Str path) {                 // where the hash of a random op's path is
   return plan_slot_arg(e->p, plan_slot(e->p, arena_printf(e->a, "$random:%s", path), DT_i64));
 }
@@ -450,7 +504,8 @@ static void emit_fn(Emit *e, const Fn *f) {
     const Group *x = &g->group.at[i];
     at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
     at.when = WHEN_always;
-    if (x->tile) emit_tile(e, &w, x, at);
+    if (x->collective) emit_coll(e, &w, x, at);
+    else if (x->tile) emit_tile(e, &w, x, at);
     else if (x->class == LOOP_auto) emit_product(e, &w, x, at);
     else if (!group_accumulates(x)) emit_loops(e, &w, i, false, at);
     else {
@@ -511,7 +566,7 @@ Status emit_possible(const Module *m, const char *path) {
     if (x->size > INT32_MAX)
       return fail(EXIT_COMPILE, "%s: dim %s has %lld entries; a plan holds dims of at most %d", path, x->name,
                   (long long)x->size, INT32_MAX);
-    if (x->sample) batch = MAX(x->extent, 1);
+    if (x->sample && !x->whole) batch = MAX(x->extent, 1);
   }
   double micro = setting_num(m, "train.global_batch", 1) / (double)batch;
   if (micro > MICROBATCHES)

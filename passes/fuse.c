@@ -38,7 +38,7 @@ static const Node *def(const Fuse *u, ValId v) { return u->f->val.at[v].def ? fn
 static bool is_sink(Op op) { return op == OP_write || op == OP_accumulate; }
 static bool is_leaf(const Node *n) { return !n || n->op == OP_read; }
 static bool always_stored(Op op) {
-  return op == OP_dot || op == OP_sum || op == OP_reduce_max || op == OP_cumsum || op == OP_scatter;
+  return op == OP_dot || op == OP_sum || op == OP_reduce_max || op == OP_cumsum || op == OP_scatter || op_has(op, OPF_COLL);
 }
 
 // ---- which values lie in memory -------------------------------------------------------------------------------------
@@ -74,6 +74,7 @@ static void required(Fuse *u) {
       for (uint32_t k = 0; k < n->nout; k++) u->stored[n->out + k] = WHY_made;
     }
     if (always_stored(n->op)) u->stored[n->out] = WHY_made;
+    if (op_has(n->op, OPF_COLL)) u->stored[node_in(f, n)[0]] = WHY_operand;
     if (n->op == OP_dot) {
       ValId base[2];
       product_bases(u, n, base);
@@ -180,7 +181,7 @@ typedef struct { Reads reads; uint32_t walk, *straight, *bent, *how; } Walk;
 static bool bends(Op op) {
   switch (op) {
   case OP_expand: case OP_detach: return false;
-  case OP_gather: case OP_shift: case OP_stack: case OP_unslice: case OP_scatter: return true;
+  case OP_gather: case OP_shift: case OP_stack: case OP_unslice: case OP_scatter: case OP_take_shard: return true;
   default: return op_is_view(op);
   }
 }
@@ -371,6 +372,14 @@ static void place_product(Fuse *u, NodeId id) {
   for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
 }
 
+static void place_collective(Fuse *u, NodeId id) {
+  const Node *n = fn_node(u->f, id);
+  ValId from = node_in(u->f, n)[0];
+  vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .collective = true, .node = id});
+  u->g->group_of[n->out] = u->g->group.n;
+  u->g->last[from] = MAX(u->g->last[from], u->g->group.n);
+}
+
 static void place_tile(Fuse *u, NodeId id) {
   const Node *n = fn_node(u->f, id);
   Tile tile;
@@ -384,8 +393,10 @@ static void place_tile(Fuse *u, NodeId id) {
 
 // The node that makes stored value v. Where its one use is a write or accumulation, its maker does that.
 static void place_value(Fuse *u, NodeId id, ValId v, Walk *w) {
+  const Node *n = fn_node(u->f, id);
+  if (op_has(n->op, OPF_COLL)) { place_collective(u, id); return; }
   NodeId to = u->sink[v];
-  const Node *n = fn_node(u->f, id), *s = to ? fn_node(u->f, to) : 0;
+  const Node *s = to ? fn_node(u->f, to) : 0;
   VarId var = 0;
   if (s && !(s->op == OP_write && u->read[s->attr.var])) {
     const Type *tv = &u->m->type.at[u->m->var.at[s->attr.var].type], *t = val_type(u->f, v);

@@ -31,8 +31,8 @@ bool op_is_view(Op op);
 #define STORED_WHYS(X) \
   X(nothing,  "") \
   X(given,    "an input or a variable") \
-  X(operand,  "a product or an attention reads it") \
-  X(made,     "a product, an attention, a reduction or a scatter makes it") \
+  X(operand,  "a product, an attention or a collective reads it") \
+  X(made,     "a product, an attention, a collective, a reduction or a scatter makes it") \
   X(returned, "the function returns it") \
   X(shared,   "several steps use it, and making it again would cost more than storing it") \
   X(small,    "it is small beside what uses it, and dear") \
@@ -62,7 +62,7 @@ typedef struct {                             // something a kernel computes and 
 
 typedef struct {
   LoopClass class;                           // kernels; LOOP_auto: a product, or (tile) an attention or its gradient
-  bool tile;
+  bool tile, collective;                     // of LOOP_auto
   NodeId node;                               // products, attentions: the op; kernels: the first root's node (line, why)
   VEC(Root) root;
   uint32_t np, nr;

@@ -57,6 +57,23 @@ static uint32_t position(Gen *c, const Pos *p) {                       // as an 
   return alu(c, ALU_add, v, i);
 }
 
+// The number of this rank's first entry of a part, an i64; 0: d is whole.
+static uint32_t first_of(Gen *c, DimId d) {
+  if (!dim_of(c->m, d)->whole) return 0;
+  VarId v = var_find(c->m, intern_printf(c->m->in, "$at:%s", dim_of(c->m, d)->name));
+  return kernel_scalar(c->k, DT_i64, scalar_slot(c->m, v));
+}
+
+// From where an entry of d lies to its number in the whole, and back (i64 values).
+static uint32_t number_of(Gen *c, DimId d, uint32_t place) {
+  uint32_t first = first_of(c, d);
+  return first ? alu(c, ALU_add, place, first) : place;
+}
+static uint32_t place_of_number(Gen *c, DimId d, uint32_t number) {
+  uint32_t first = first_of(c, d);
+  return first ? alu(c, ALU_sub, kernel_cast(c->k, DT_i64, number), first) : number;
+}
+
 static uint32_t inside(Gen *c, uint32_t i, int64_t n) {                // 0 <= i < n, of an i64
   return alu(c, ALU_and, alu(c, ALU_ge, i, const_i64(c, 0)), alu(c, ALU_lt, i, const_i64(c, n)));
 }
@@ -174,6 +191,11 @@ static uint32_t gen_stack(Gen *c, const Node *n, const Env *env) {
   return x;
 }
 
+static int64_t whole_extent(const Gen *c, DimId d) {
+  DimId whole = dim_of(c->m, d)->whole;
+  return extent(c, whole ? whole : d);
+}
+
 // The entry's number: over the entries that exist, row-major in the type's order but the dim of samples first, counted
 // in the step; so no microbatch size changes it.
 static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
@@ -184,14 +206,16 @@ static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
   for (int i = t->ndim; i--;) {
     weight[i] = rows;
     if (dim_of(c->m, t->dim[i])->sample && batch < 0) batch = i;
-    else rows *= dim_of(c->m, t->dim[i])->extent;
+    else rows *= whole_extent(c, t->dim[i]);
   }
   if (batch >= 0) weight[batch] = rows, more = alu(c, ALU_mul, sample, const_i64(c, rows));
   Pos sum = {0};
   for (int i = 0; i < t->ndim; i++) {
     const Pos *p = env_find((Env *)env, t->dim[i]);
+    uint32_t first = first_of(c, t->dim[i]);
     sum.base += weight[i] * p->base;
     for (uint32_t r = 0; r < KERNEL_RANGES; r++) sum.coef[r] += weight[i] * p->coef[r];
+    if (first) first = alu(c, ALU_mul, first, const_i64(c, weight[i])), more = more ? alu(c, ALU_add, more, first) : first;
     if (!p->index) continue;
     uint32_t at = alu(c, ALU_mul, kernel_cast(c->k, DT_i64, p->index), const_i64(c, weight[i] * p->icoef));
     more = more ? alu(c, ALU_add, more, at) : at;
@@ -251,7 +275,8 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   case OP_const: return t == DT_bool ? kernel_const_int(c->k, DT_bool, at->num != 0) : kernel_const(c->k, t, at->num);
   case OP_index: {
     const Pos *p = env_find((Env *)env, at->dims[0]);
-    return p->index ? kernel_cast(c->k, t, position(c, p)) : kernel_index(c->k, t, affine(p));
+    bool known = !p->index && !dim_of(c->m, at->dims[0])->whole;
+    return known ? kernel_index(c->k, t, affine(p)) : kernel_cast(c->k, t, number_of(c, at->dims[0], position(c, p)));
   }
   case OP_random: return gen_random(c, n, env);
   case OP_cast: {
@@ -261,12 +286,23 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   case OP_stack: return gen_stack(c, n, env);
   case OP_gather: {
     uint32_t i = gen(c, in[1], env);
-    return c->cut.n ? 0 : picked(c, in[0], env, at->dims[0], i, 0);
+    return c->cut.n ? 0 : picked(c, in[0], env, at->dims[0], place_of_number(c, at->dims[0], i), 0);
   }
   case OP_shift: {
     Pos p = *env_find((Env *)env, at->dims[0]);
     p.base -= at->at;
     return picked(c, in[0], env, at->dims[0], position(c, &p), at->num);
+  }
+  case OP_take_shard: {                      // from this rank's first entry on
+    Env whole = *env;
+    Pos p = *env_find((Env *)env, at->to[0]);
+    uint32_t from = first_of(c, at->to[0]), before = first_of(c, at->dims[0]);
+    if (before) from = alu(c, ALU_sub, from, before);
+    int64_t n = dim_of(c->m, at->dims[0])->size;
+    if (p.index) p = (Pos){.index = alu(c, ALU_add, position(c, &p), from), .icoef = 1, .iextent = n};
+    else p.index = from, p.icoef = 1, p.iextent = n - dim_of(c->m, at->to[0])->size + 1;
+    env_set(&whole, at->dims[0], p);
+    return gen(c, in[0], &whole);
   }
   case OP_unslice: {
     Pos p = *env_find((Env *)env, at->to[0]);
@@ -286,6 +322,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     for (uint32_t k = 0; k < c->nloop; k++)
       if (c->loop[k].dim == at->dims[0]) to = c->loop[k].range;
     if (c->cut.n) return 0;
+    i = place_of_number(c, at->dims[0], i);
     if (c->group->class == LOOP_scatter) return kernel_reduce_where(c->k, RED_sum, a, i, to);
     uint32_t here = alu(c, ALU_eq, position(c, env_find(&c->all, at->dims[0])), kernel_cast(c->k, DT_i64, i));
     return kernel_alu(c->k, ALU_select, here, a, kernel_const(c->k, t, 0));

@@ -27,7 +27,7 @@ void steps_print(Text *t, const Groups *g) {
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     const Node *n = fn_node(g->f, x->node);
-    text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : class[x->class]);
+    text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : x->collective ? op_info[n->op].name : class[x->class]);
     if (x->class != LOOP_auto) {
       text_puts(t, " over [");
       put_dims(t, g->m, x->p, x->np);

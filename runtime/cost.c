@@ -76,7 +76,7 @@ double ins_limit(const Plan *p, uint32_t fn, const PlanIns *in, const Rates *r) 
     case PI_kernel: return kernel_limit(p, fn, &p->kernel.at[in->what], r);
     case PI_gemm: rate = product_rate(&p->gemm.at[in->what], r); return rate > 0 ? flops / rate : 0;
     case PI_copy: case PI_zero: return bytes / (1e9 * r->copy);
-    case PI_record: case PI_wait: case PI_load: case PI_COUNT: break;
+    case PI_record: case PI_wait: case PI_load: case PI_coll: case PI_COUNT: break;
   }
   return 0;
 }

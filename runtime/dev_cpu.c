@@ -89,6 +89,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
       else copy_task(&r, 0, in->bytes, 0);
       break;
     }
+    case PI_coll: bug("collectives are not there yet");
     case PI_record: case PI_wait: case PI_load: case PI_COUNT: break;
   }
 }

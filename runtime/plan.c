@@ -27,6 +27,7 @@ static const Str var_name[] = { PLAN_VARS(X) };
 static const Str init_name[] = { PLAN_INITS(X) };
 static const Str lib_name[] = { PLAN_LIBS(X) };
 static const Str op_name[] = { PLAN_OPS(X) };
+static const Str coll_name[] = { PLAN_COLLS(X) };
 static const Str when_name[] = { PLAN_WHENS(X) };
 static const Str stream_name[] = { PLAN_STREAMS(X) };
 static const Str cell_name[] = { PLAN_CELLS(X) };
@@ -244,13 +245,23 @@ static void write_dims(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->dim.n; i++) {
     const PlanDim *d = &p->dim.at[i];
     text_puts(t, "dim"), put_int(t, i), put_word(t, d->name), put_int(t, d->extent), put_int(t, d->size);
-    text_puts(t, d->sample ? " sample\n" : "\n");
+    text_puts(t, d->sample ? " sample" : "");
+    if (d->whole) text_puts(t, " part"), put_int(t, d->whole);
+    for (uint32_t k = 0; k < d->ncut; k++) put_word(t, p->axis.at[d->cut[k]].name);
+    text_puts(t, "\n");
   }
 }
 static void read_dim(Reader *r) {
   row_id(r, r->plan->dim.n);
   PlanDim d = {.name = get_word(r)};
   d.extent = get_size(r), d.size = get_size(r), d.sample = get_flag(r, "sample");
+  if (get_flag(r, "part")) d.whole = get_id(r);
+  for (bool more = d.whole; more && d.ncut < PLAN_CUTS;) {
+    uint32_t a = 0;
+    while (a < r->plan->axis.n && a < 8 && !get_flag(r, r->plan->axis.at[a].name)) a++;
+    more = a < r->plan->axis.n && a < 8;
+    if (more) d.cut[d.ncut++] = (uint8_t)a;
+  }
   vec_push(r->plan->arena, &r->plan->dim, d);
 }
 
@@ -467,6 +478,30 @@ static void read_gemm(Reader *r) {
   vec_push(r->plan->arena, &r->plan->gemm, g);
 }
 
+static void write_colls(const Plan *p, Text *t) {
+  for (uint32_t i = 1; i < p->coll.n; i++) {
+    const PlanColl *c = &p->coll.at[i];
+    text_puts(t, "coll"), put_int(t, i), put_word(t, coll_name[c->kind]), put_word(t, dtype_name(c->dtype));
+    put_int(t, c->outer), put_int(t, c->gather), put_int(t, c->mid), put_int(t, c->scatter), put_int(t, c->inner);
+    text_puts(t, " over");
+    for (uint32_t a = 0; a < p->axis.n; a++)
+      if (c->axes >> a & 1) put_word(t, p->axis.at[a].name);
+    text_puts(t, c->turned ? " turned\n" : "\n");
+  }
+}
+static void read_coll(Reader *r) {
+  const Plan *p = r->plan;
+  row_id(r, p->coll.n);
+  PlanColl c = {.kind = (PlanCollKind)GET(r, coll_name, "collective")};
+  c.dtype = get_dtype(r);
+  c.outer = get_size(r), c.gather = get_size(r), c.mid = get_size(r), c.scatter = get_size(r), c.inner = get_size(r);
+  get_key(r, "over");
+  for (uint32_t a = 0; a < p->axis.n && a < 8; a++)
+    if (get_flag(r, p->axis.at[a].name)) c.axes |= (uint8_t)(1u << a);
+  c.turned = get_flag(r, "turned");
+  vec_push(r->plan->arena, &r->plan->coll, c);
+}
+
 // ---- rows: instructions ------------------------------------------------------------------------------------------
 static void write_events(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->event.n; i++)
@@ -585,7 +620,7 @@ void plan_write(Plan *p, Text *out) {
   write_heads(p, &t), write_call(&t, "optimizer", &p->optimizer), write_call(&t, "schedule", &p->schedule),
       write_axes(p, &t);
   write_dims(p, &t), write_lines(p, &t), write_memory(p, &t), write_vars(p, &t), write_inputs(p, &t);
-  write_kernels(p, &t), write_gemms(p, &t), write_events(p, &t), write_fns(p, &t), write_cells(p, &t),
+  write_kernels(p, &t), write_gemms(p, &t), write_colls(p, &t), write_events(p, &t), write_fns(p, &t), write_cells(p, &t),
       write_sources(p, &t);
   int64_t binary = 0;
   for (uint32_t i = 1; i < p->source.n; i++) binary += p->source.at[i].bytes;
@@ -606,7 +641,7 @@ static const struct { Str word; void (*read)(Reader *r); } rows[] = {
   {"optimizer", read_optimizer}, {"schedule", read_schedule}, {"axis", read_axis}, {"dim", read_dim},
   {"line", read_line},
   {"memory", read_memory}, {"buffer", read_buffer}, {"slot", read_slot}, {"var", read_var}, {"input", read_input},
-  {"output", read_output}, {"kernel", read_kernel}, {"gemm", read_gemm}, {"event", read_event}, {"fn", read_fn},
+  {"output", read_output}, {"kernel", read_kernel}, {"gemm", read_gemm}, {"coll", read_coll}, {"event", read_event}, {"fn", read_fn},
   {"cell", read_cell}, {"source", read_source}, {"object", read_object}, {"binary", read_binary},
 };
 

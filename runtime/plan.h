@@ -37,7 +37,9 @@ typedef struct { uint32_t buffer; int64_t at; } PlanArg;           // at: byte o
 typedef struct { Str name; DType dtype; int64_t at; } PlanSlot;    // of the scalar block: f64 or i64, at a multiple of 8
 
 // ---- what the model said --------------------------------------------------------------------------------------------
-typedef struct { Str name; int64_t extent, size; bool sample; } PlanDim;            // sample: counts samples (batch)
+// sample: counts samples (batch). A rank's part of dim `whole` (0: none), cut by these axes, the first the slowest.
+enum { PLAN_CUTS = 4 };
+typedef struct { Str name; int64_t extent, size; bool sample; uint32_t whole, ncut; uint8_t cut[PLAN_CUTS]; } PlanDim;
 typedef struct { Str name; int64_t size; } PlanAxis;
 typedef struct { Str path; uint32_t line, col; Str what; } PlanLine;                // a model line; what: "attention", "dot"
 typedef struct { Str name; double value; Str word; } PlanNum;      // word: 0 when the value is a number
@@ -121,13 +123,36 @@ typedef struct {
   bool accumulate;
 } PlanGemm;
 
+// A collective among the ranks that differ along the axes of a mask (bit i: Plan.axis i). A member's place among them:
+// its coordinates, the last axis the fastest. Sizes are in elements.
+//   all_reduce, all_max  [inner] each, in place of each: the members' sum in their order, or maximum
+//   reduce_scatter       from [outer, members, inner] to [outer, inner]: the sum of everybody's piece `place`
+//   all_gather           from [outer, inner] to [outer, members, inner]
+//   all_to_all           from [outer, gather, mid, members · scatter, inner] to [outer, members · gather, mid, scatter,
+//                        inner]; turned: the other way round, the dim that is scattered is the slower one
+#define PLAN_COLLS(X) X(all_reduce) X(all_max) X(reduce_scatter) X(all_gather) X(all_to_all)
+typedef enum {
+#define X(word) COLL_##word,
+  PLAN_COLLS(X)
+#undef X
+  COLL_COUNT
+} PlanCollKind;
+typedef struct {
+  PlanCollKind kind;
+  DType dtype;
+  uint8_t axes;
+  int64_t outer, gather, mid, scatter, inner;      // those that the kind has none of are 1
+  bool turned;
+} PlanColl;
+
 // ---- instructions -----------------------------------------------------------------------------------------------------
 //   kernel  what: kernel; args: its parameters in order, then the work buffer
 //   gemm    what: gemm; args: c a b
 //   copy    args: to from; bytes          zero  args: to; bytes
 //   record  what: event                   wait  what: event
+//   coll    what: collective; args: to from
 //   load    what: input; args: to. The host puts the next microbatch's values there
-#define PLAN_OPS(X) X(kernel) X(gemm) X(copy) X(zero) X(record) X(wait) X(load)
+#define PLAN_OPS(X) X(kernel) X(gemm) X(copy) X(zero) X(record) X(wait) X(load) X(coll)
 typedef enum {
 #define X(word) PI_##word,
   PLAN_OPS(X)
@@ -202,13 +227,14 @@ typedef struct Plan {
   VEC(PlanOutput) output;
   VEC(PlanKernel) kernel;
   VEC(PlanGemm)   gemm;
+  VEC(PlanColl)   coll;
   VEC(PlanEvent)  event;
   VEC(PlanFn)     fn;
   VEC(PlanCell)   cell;                      // of one step
   VEC(PlanSource) source;
   VEC(PlanObject) object;
   VEC(PlanArg)    arg;                       // of all instructions
-  Map line_by, gemm_by, slot_by, fn_by;      // hash -> id
+  Map line_by, gemm_by, coll_by, slot_by, fn_by;      // hash -> id
 } Plan;
 
 // ---- building -------------------------------------------------------------------------------------------------------
@@ -220,6 +246,7 @@ uint32_t plan_buffer(Plan *p, const char *name, PlanMem mem, int64_t at, int64_t
 uint32_t plan_slot(Plan *p, const char *name, DType t);            // 1 + index; the next free 8 bytes; an old name gives its slot
 PlanArg  plan_slot_arg(Plan *p, uint32_t slot);                    // as a kernel's argument
 uint32_t plan_gemm(Plan *p, PlanGemm g);                           // equal ones have one id
+uint32_t plan_coll(Plan *p, PlanColl c);                           // equal ones have one id
 uint32_t plan_event(Plan *p, const char *name, uint32_t initial);
 uint32_t plan_fn(Plan *p, const char *name);
 // The other tables: vec_push(p->arena, &p->var, (PlanVar){…}), strings by plan_str.
@@ -233,6 +260,7 @@ void ins_copy(PlanAt at, PlanArg to, PlanArg from, int64_t bytes);
 void ins_zero(PlanAt at, PlanArg to, int64_t bytes);
 void ins_record(PlanAt at, uint32_t event);
 void ins_wait(PlanAt at, uint32_t event);
+void ins_coll(PlanAt at, uint32_t coll, PlanArg to, PlanArg from);
 void ins_load(PlanAt at, uint32_t input, PlanArg to);
 
 // ---- reading ----------------------------------------------------------------------------------------------------------
@@ -241,6 +269,9 @@ uint32_t plan_find_slot(const Plan *p, const char *name);          // 1 + index;
 double   plan_num(const PlanCall *c, const char *name, double otherwise);
 Storage  plan_storage(const Plan *p, const PlanVar *v);
 int64_t  plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padded);            // product of sizes or extents
+int64_t  plan_ranks(const Plan *p);
+int64_t  coll_members(const Plan *p, const PlanColl *c);
+int64_t  coll_count(const Plan *p, const PlanColl *c, bool result);   // elements that a rank gives, or gets
 int64_t  gemm_flops(const PlanGemm *g);
 const char *plan_place(const Plan *p, Arena *a, uint32_t line);    // "gpt2.mt:45:10"
 

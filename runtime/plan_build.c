@@ -5,7 +5,7 @@ Plan *plan_create(Arena *a) {
   Plan *p = NEW(a, Plan);
   p->arena = a, p->in = intern_create(a);
   p->tool = p->target = p->model = p->data = intern(p->in, "none");
-  map_init(&p->line_by, a), map_init(&p->gemm_by, a), map_init(&p->slot_by, a), map_init(&p->fn_by, a);
+  map_init(&p->line_by, a), map_init(&p->gemm_by, a), map_init(&p->coll_by, a), map_init(&p->slot_by, a), map_init(&p->fn_by, a);
   vec_push(a, &p->dim, (PlanDim){.name = ""});             // row 0 of each table is no row
   vec_push(a, &p->line, (PlanLine){.path = "", .what = ""});
   vec_push(a, &p->buffer, (PlanBuffer){.name = ""});
@@ -13,6 +13,7 @@ Plan *plan_create(Arena *a) {
   vec_push(a, &p->input, (PlanInput){.name = ""});
   vec_push(a, &p->kernel, (PlanKernel){.symbol = "", .class = ""});
   vec_push(a, &p->gemm, (PlanGemm){.alpha = 0});
+  vec_push(a, &p->coll, (PlanColl){.inner = 0});
   vec_push(a, &p->event, (PlanEvent){.name = ""});
   vec_push(a, &p->fn, (PlanFn){.name = ""});
   vec_push(a, &p->source, (PlanSource){.name = ""});
@@ -99,6 +100,16 @@ uint32_t plan_gemm(Plan *p, PlanGemm g) {
   return p->gemm.n - 1;
 }
 
+uint32_t plan_coll(Plan *p, PlanColl c) {
+  int64_t field[] = {(int64_t)c.kind, (int64_t)c.dtype, c.axes, c.outer, c.gather, c.mid, c.scatter, c.inner, c.turned};
+  uint64_t key = hash_bytes(field, sizeof field, 0);
+  const uint64_t *at = map_get(&p->coll_by, key);
+  if (at) return (uint32_t)*at;
+  map_put(&p->coll_by, key, p->coll.n);
+  vec_push(p->arena, &p->coll, c);
+  return p->coll.n - 1;
+}
+
 uint32_t plan_event(Plan *p, const char *name, uint32_t initial) {
   vec_push(p->arena, &p->event, (PlanEvent){intern(p->in, name), initial});
   return p->event.n - 1;
@@ -134,6 +145,10 @@ void ins_record(PlanAt at, uint32_t event) { ins_add(at, PI_record, event, 0, 0,
 void ins_wait(PlanAt at, uint32_t event) { ins_add(at, PI_wait, event, 0, 0, 0); }
 void ins_load(PlanAt at, uint32_t input, PlanArg to) { ins_add(at, PI_load, input, 0, &to, 1); }
 
+void ins_coll(PlanAt at, uint32_t coll, PlanArg to, PlanArg from) {
+  ins_add(at, PI_coll, coll, 0, (PlanArg[]){to, from}, 2);
+}
+
 // ---- reading ------------------------------------------------------------------------------------------------------
 uint32_t plan_find_fn(const Plan *p, const char *name) {
   const uint64_t *at = map_get(&p->fn_by, key_of(intern(p->in, name)));
@@ -159,6 +174,24 @@ int64_t plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padde
   int64_t n = 1;
   for (uint32_t i = 0; i < ndim; i++) n *= padded ? p->dim.at[dim[i]].size : p->dim.at[dim[i]].extent;
   return n;
+}
+
+int64_t plan_ranks(const Plan *p) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < p->axis.n; i++) n *= p->axis.at[i].size;
+  return n;
+}
+
+int64_t coll_members(const Plan *p, const PlanColl *c) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < p->axis.n; i++)
+    if (c->axes >> i & 1) n *= p->axis.at[i].size;
+  return n;
+}
+
+int64_t coll_count(const Plan *p, const PlanColl *c, bool result) {
+  bool many = c->kind == COLL_all_to_all || c->kind == (result ? COLL_all_gather : COLL_reduce_scatter);
+  return c->outer * c->gather * c->mid * c->scatter * c->inner * (many ? coll_members(p, c) : 1);
 }
 
 int64_t gemm_flops(const PlanGemm *g) {

@@ -39,6 +39,16 @@ static bool check_dims(Check *c) {
     const PlanDim *d = &p->dim.at[i];
     if (d->extent < 0 || d->size < d->extent || d->size > INT64_C(1) << 40)
       return no(c, "dim %s has %lld entries in %lld", d->name, (long long)d->extent, (long long)d->size);
+    if (!d->whole != !d->ncut || d->whole >= i) return no(c, "dim %s is a part of no dim above it", d->name);
+    int64_t n = d->size;
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < d->ncut; k++) {
+      if (d->cut[k] >= p->axis.n || used >> d->cut[k] & 1 || !mul_ok(n, p->axis.at[d->cut[k]].size, &n))
+        return no(c, "dim %s is cut by axes that are not there", d->name);
+      used |= 1u << d->cut[k];
+    }
+    if (d->whole && (n != p->dim.at[d->whole].size || d->extent != d->size || p->dim.at[d->whole].whole))
+      return no(c, "dim %s is no part of %s", d->name, p->dim.at[d->whole].name);
   }
   return true;
 }
@@ -143,10 +153,11 @@ static bool check_ends(Check *c) {                         // inputs and outputs
     const PlanInput *in = &p->input.at[i];
     if (!in->ndim || !p->dim.at[in->dim[0]].sample)
       return no(c, "input %s does not begin with the dim of samples", in->name);
-    if (p->cell.n && p->dim.at[in->dim[0]].extent * p->microbatches != p->global_batch)
+    const PlanDim *samples = &p->dim.at[in->dim[0]];
+    if (samples->whole) samples = &p->dim.at[samples->whole];
+    if (p->cell.n && samples->extent * p->microbatches != p->global_batch)
       return no(c, "input %s: %lld microbatches of %lld samples are not %lld", in->name,
-                (long long)p->microbatches, (long long)p->dim.at[in->dim[0]].extent,
-                (long long)p->global_batch);
+                (long long)p->microbatches, (long long)samples->extent, (long long)p->global_batch);
     if (padded(p, in->dim, in->ndim) < 0 || in->line >= p->line.n || in->below < 0)
       return no(c, "input %s is not right", in->name);
     for (uint32_t j = 1; j < i; j++)
@@ -273,6 +284,26 @@ static bool check_gemms(Check *c) {
   return true;
 }
 
+static bool check_colls(Check *c) {
+  const Plan *p = c->p;
+  int64_t ranks = 1;
+  if (p->axis.n > 8) return no(c, "more than 8 axes");
+  for (uint32_t i = 0; i < p->axis.n; i++)
+    if (p->axis.at[i].size < 1 || !mul_ok(ranks, p->axis.at[i].size, &ranks) || ranks > 1 << 20)
+      return no(c, "the mesh has too many ranks");
+  for (uint32_t i = 1; i < p->coll.n; i++) {
+    const PlanColl *x = &p->coll.at[i];
+    int64_t n = (int64_t)dtype_bytes(x->dtype), f[] = {x->outer, x->gather, x->mid, x->scatter, x->inner};
+    bool right = n > 0 && x->axes && !(x->axes >> p->axis.n), sums = x->kind <= COLL_reduce_scatter;
+    for (size_t k = 0; k < COUNT(f) && right; k++) right = f[k] >= 0 && mul_ok(n, f[k], &n);
+    right = right && mul_ok(n, coll_members(p, x), &n) && mul_ok(n, coll_members(p, x), &n);
+    right = right && (x->kind == COLL_all_to_all || (x->gather == 1 && x->mid == 1 && x->scatter == 1 && !x->turned));
+    right = right && (x->kind > COLL_all_max || x->outer == 1) && !(sums && x->dtype == DT_bool);
+    if (!right) return no(c, "collective %u is not right", i);
+  }
+  return true;
+}
+
 // ---- accesses ----------------------------------------------------------------------------------------------------
 typedef struct { PlanMem mem; int64_t at, end; bool read, written; uint32_t buffer; } Touch;
 enum { READ = 1, WRITTEN = 2 };
@@ -335,6 +366,20 @@ static bool gemm_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t
   return (!meets(&t[0], &t[1]) && !meets(&t[0], &t[2])) || no(c, "gemm %u writes what it reads", in->what);
 }
 
+static bool coll_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t, int *n) {
+  const Plan *p = c->p;
+  if (!in->what || in->what >= p->coll.n || in->narg != 2) return no(c, "no collective %u", in->what);
+  const PlanColl *x = &p->coll.at[in->what];
+  for (int i = 0; i < 2; i++) {
+    int64_t count = coll_count(p, x, !i);
+    if (!inside(p, a[i].buffer, a[i].at, count, x->dtype))
+      return no(c, "operand %d of collective %u is not inside buffer %u", i, in->what, a[i].buffer);
+    t[(*n)++] = touch(p, &a[i], count, x->dtype, i ? READ : WRITTEN);
+  }
+  bool same = x->kind <= COLL_all_max && t[0].mem == t[1].mem && t[0].at == t[1].at;
+  return same || !meets(&t[0], &t[1]) || no(c, "collective %u writes what it reads", in->what);
+}
+
 // What an instruction touches: t[0] … t[*n - 1].
 static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
   const Plan *p = c->p;
@@ -343,6 +388,7 @@ static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
   switch (in->op) {
     case PI_kernel: return kernel_touches(c, in, a, t, n);
     case PI_gemm: return gemm_touches(c, in, a, t, n);
+    case PI_coll: return coll_touches(c, in, a, t, n);
     case PI_copy:
       if (in->narg != 2 || !inside(p, a[0].buffer, a[0].at, in->bytes, DT_u8) ||
           !inside(p, a[1].buffer, a[1].at, in->bytes, DT_u8))
@@ -651,7 +697,7 @@ static bool check_cells(Check *c) {
 
 const char *plan_verify(const Plan *p, Arena *a) {
   Check c = {p, a, 0};
-  bool right = check_dims(&c) && check_memory(&c) && check_vars(&c) && check_kernels(&c) && check_gemms(&c) &&
+  bool right = check_dims(&c) && check_memory(&c) && check_vars(&c) && check_kernels(&c) && check_gemms(&c) && check_colls(&c) &&
                check_cells(&c) && check_ends(&c) && check_ins(&c) && check_streams(&c) && check_memory_plan(&c);
   return right ? 0 : c.why;
 }

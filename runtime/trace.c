@@ -18,7 +18,7 @@ static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
     case PI_record: case PI_wait: return p->event.at[in->what].name;
     case PI_load: return p->input.at[in->what].name;
     case PI_gemm: return arena_printf(a, "%lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
-    case PI_copy: case PI_zero: case PI_COUNT: break;
+    case PI_copy: case PI_zero: case PI_coll: case PI_COUNT: break;
   }
   return op_name[in->op];
 }
