@@ -298,9 +298,9 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     Pos p = *env_find((Env *)env, at->to[0]);
     uint32_t from = first_of(c, at->to[0]), before = first_of(c, at->dims[0]);
     if (before) from = alu(c, ALU_sub, from, before);
-    int64_t n = dim_of(c->m, at->dims[0])->size;
-    if (p.index) p = (Pos){.index = alu(c, ALU_add, position(c, &p), from), .icoef = 1, .iextent = n};
-    else p.index = from, p.icoef = 1, p.iextent = n - dim_of(c->m, at->to[0])->size + 1;
+    int64_t many = dim_of(c->m, at->dims[0])->size;
+    if (p.index) p = (Pos){.index = alu(c, ALU_add, position(c, &p), from), .icoef = 1, .iextent = many};
+    else p.index = from, p.icoef = 1, p.iextent = many - dim_of(c->m, at->to[0])->size + 1;
     env_set(&whole, at->dims[0], p);
     return gen(c, in[0], &whole);
   }

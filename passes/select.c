@@ -83,6 +83,23 @@ static bool rewrite_product(Build *b, const Fn *f, NodeId n, const ValId *in, co
   return true;
 }
 
+// A collective moves its operand as it lies: in the order of the result.
+static bool rewrite_collective(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
+  const Node *node = fn_node(f, n);
+  (void)now;
+  if (!op_has(node->op, OPF_COLL)) return false;
+  Type want = *val_type(f, node->out);
+  want.dtype = val_type(b->fn, in[0])->dtype;
+  for (uint32_t i = 0; i < node->attr.nto; i++) want.dim[type_pos(val_type(f, node->out), node->attr.to[i])] = node->attr.dims[i];
+  TypeId id = type_intern(b->fn->module, want);
+  if (id == b->fn->val.at[in[0]].type) return false;
+  Build copy = *b;
+  copy.why = "select: a copy in the order in which it is sent";
+  ValId x = ir_add_typed(&copy, OP_cast, in, 1, (Attr){0}, &id, 1, 0);
+  *out = ir_add_typed(b, node->op, &x, 1, node->attr, &f->val.at[node->out].type, 1, 0);
+  return true;
+}
+
 // The terms of a sum that nobody else uses and that is of their type; false: more than fit
 enum { TERMS = 8 };
 static bool terms_of(const Fn *f, const uint32_t *uses, ValId v, ValId *term, uint32_t *n) {
@@ -118,7 +135,8 @@ static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const 
 }
 
 static bool rewrite_rest(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
-  return rewrite_product(b, f, n, in, now, out) || rewrite_sum(b, f, n, in, now, out);
+  return rewrite_product(b, f, n, in, now, out) || rewrite_sum(b, f, n, in, now, out) ||
+         rewrite_collective(b, f, n, in, now, out);
 }
 
 static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {
