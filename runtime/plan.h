@@ -267,7 +267,7 @@ void ins_load(PlanAt at, uint32_t input, PlanArg to);
 uint32_t plan_find_fn(const Plan *p, const char *name);            // 0: there is none
 uint32_t plan_find_slot(const Plan *p, const char *name);          // 1 + index; 0: there is none
 double   plan_num(const PlanCall *c, const char *name, double otherwise);
-Storage  plan_storage(const Plan *p, const PlanVar *v);
+Storage  plan_storage(const Plan *p, const PlanVar *v);           // of the whole variable, not of a rank's part
 int64_t  plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padded);            // product of sizes or extents
 int64_t  plan_ranks(const Plan *p);
 int64_t  coll_members(const Plan *p, const PlanColl *c);

@@ -165,6 +165,7 @@ Storage plan_storage(const Plan *p, const PlanVar *v) {
   Storage s = {.name = v->name, .dtype = v->dtype, .ndim = (int)v->ndim};
   for (uint32_t i = 0; i < v->ndim; i++) {
     const PlanDim *d = &p->dim.at[v->dim[i]];
+    if (d->whole) d = &p->dim.at[d->whole];
     s.dim[i] = (StorageDim){d->name, d->extent, d->size, v->axis[i]};
   }
   return s;

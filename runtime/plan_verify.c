@@ -133,8 +133,8 @@ static bool check_vars(Check *c) {
     if (!dtype_is_float(v->dtype) || !isfinite(v->a) || !isfinite(v->b))
       return no(c, "variable %s: its format or initial value is not right", v->name);
     Storage s = plan_storage(p, v);
-    int64_t n = storage_count(&s);
-    if (n < 0 || !inside(p, v->buffer, 0, n, v->dtype))
+    int64_t n = padded(p, v->dim, v->ndim);
+    if (n < 0 || storage_count(&s) < 0 || !inside(p, v->buffer, 0, n, v->dtype))
       return no(c, "variable %s does not fit into its buffer", v->name);
     if (!own && n != padded(p, p->var.at[v->of].dim, p->var.at[v->of].ndim))
       return no(c, "variable %s has not the shape of its parameter", v->name);
