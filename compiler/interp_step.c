@@ -164,7 +164,7 @@ static Status load_piece(const Storage *s, const Piece *p, const Safetensors *fi
   map_put(used, hash_bytes(from->name, strlen(from->name), 0), 1);
   double *values = NEW_N(a, double, p->count);
   TRY(tensor_read(file, from, 0, p->count, DT_f64, values));
-  piece_put(p, DT_f64, whole, 0, p->count, DT_f64, values);
+  piece_put(p, s, whole, 0, p->count, DT_f64, values);
   return EXIT_OK;
 }
 
@@ -225,7 +225,7 @@ Status training_save(Training *t, const char *path, VarKind kind) {
       int64_t *shape = NEW_N(a, int64_t, STORAGE_DIMS);
       void *data = arena_alloc(a, (size_t)p.at[i].count * dtype_bytes(as));
       memcpy(shape, p.at[i].shape, sizeof p.at[i].shape);
-      piece_get(&p.at[i], DT_f64, whole, 0, p.at[i].count, as, data);
+      piece_get(&p.at[i], &s, whole, 0, p.at[i].count, as, data);
       vec_push(a, &out,
                (Tensor){.name = p.at[i].name,
                         .dtype = as,

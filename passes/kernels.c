@@ -307,7 +307,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   case OP_unslice: {
     Pos p = *env_find((Env *)env, at->to[0]);
     p.base -= at->at;
-    return picked(c, in[0], env, at->dims[0], position(c, &p), 0);
+    return picked(c, in[0], env, at->dims[0], place_of_number(c, at->dims[0], position(c, &p)), 0);
   }
   case OP_sum: case OP_reduce_max: {
     uint32_t a = gen(c, in[0], &c->all);

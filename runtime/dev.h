@@ -4,6 +4,7 @@
 // dev_sync and the next dev_cell all is still, and the host may read and write the device's memory.
 #ifndef MT_DEV_H
 #define MT_DEV_H
+#include "runtime/comm.h"
 #include "runtime/plan.h"
 #include "runtime/work.h"
 
@@ -13,6 +14,7 @@ typedef struct {
   int  threads;                              // CPU: threads that compute, 1 and more
   bool times;                                // measure each instruction: dev_time
   int64_t spans;                             // keep so many timed instructions: dev_span
+  Comm *comm;                                // the ranks, whose memory the blocks lie in; 0: there is one
 } DevOptions;
 
 enum { DEV_SETS = 8 };
@@ -40,9 +42,12 @@ void   dev_cell(Dev *d, const DevCell *c);                        // waits while
 Status dev_sync(Dev *d);
 void  *dev_at(Dev *d, PlanArg at);                                // host address of a byte of a buffer
 void  *dev_slot(Dev *d, uint32_t slot);                           // of a scalar's 8 bytes; slot: 1 + index
+// Bytes of all blocks of one rank, as they lie behind each other in its memory; at[i]: where block i begins. at may be 0.
+size_t dev_bytes(const Plan *p, size_t at[MEM_COUNT]);
 int64_t dev_rooms(const Dev *d);                                  // bytes that its threads have for products
 int64_t dev_planned(const Dev *d);                                // those and the plan's memory
 int64_t dev_before(const Dev *d);                                 // peak_bytes before it took the plan's memory
+Comm  *dev_comm(const Dev *d);
 Work  *dev_work(Dev *d);                                          // its workers, for the host while all is still
 
 // ---- measurements ------------------------------------------------------------------------------------------------

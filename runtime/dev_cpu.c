@@ -78,6 +78,18 @@ static void copy_task(void *with, int64_t lo, int64_t hi, int worker) {
   else memset(r->to + lo, 0, (size_t)(hi - lo));
 }
 
+static void fail_with(Dev *d, Status s) {
+  pthread_mutex_lock(&d->lock);
+  if (!d->failed) d->failed = s;
+  pthread_mutex_unlock(&d->lock);
+}
+
+static void run_coll(Dev *d, const PlanIns *in) {
+  void **arg = d->ptr + in->arg;
+  Status s = comm_run(d->options.comm, d->work, &d->plan->coll.at[in->what], arg[0], arg[1], in->line);
+  if (s) fail_with(d, s);
+}
+
 static void run_ins(Dev *d, const PlanIns *in) {
   void **arg = d->ptr + in->arg;
   switch (in->op) {
@@ -89,7 +101,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
       else copy_task(&r, 0, in->bytes, 0);
       break;
     }
-    case PI_coll: bug("collectives are not there yet");
+    case PI_coll: run_coll(d, in); break;
     case PI_record: case PI_wait: case PI_load: case PI_COUNT: break;
   }
 }
@@ -118,10 +130,7 @@ static bool is_failed(Dev *d) {
 
 static void load(Dev *d, const PlanIns *in, const DevCell *c) {
   Status s = d->feed(d->with, in->what, c->microbatch, d->ptr[in->arg]);
-  if (!s) return;
-  pthread_mutex_lock(&d->lock);
-  if (!d->failed) d->failed = s;
-  pthread_mutex_unlock(&d->lock);
+  if (s) fail_with(d, s);
 }
 
 static void run_cell(Stream *s, const DevCell *c) {
@@ -140,6 +149,7 @@ static void run_cell(Stream *s, const DevCell *c) {
     else if (in->op == PI_record) event_record(d, in->what);
     else if (skip) continue;
     else if (in->op == PI_load) load(d, in, c);
+    else if (in->op == PI_coll) run_coll(d, in), skip = is_failed(d);
     else run_ins(d, in);
     if (!timed) continue;
     double end = now_seconds();
@@ -192,9 +202,10 @@ Status dev_sync(Dev *d) {
 
 // ---- opening -----------------------------------------------------------------------------------------------------
 // The kernel promises more than it has and ends the process later: said before anything is touched.
-static Status check_memory(const Plan *p) {
+static Status check_memory(const Plan *p, const Comm *comm) {
   double need = 0, have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < MEM_COUNT; i++) need += (double)p->memory[i];
+  need *= (double)comm_ranks(comm);
   if (need <= have) return 0;
   return fail(EXIT_UNAVAILABLE, "the plan needs %.1f GiB, this machine has %.1f GiB: a smaller model, micro_batch or "
               "context, or bf16", need / 0x1p30, have / 0x1p30);
@@ -205,11 +216,24 @@ static Status no_memory(size_t bytes, int e) {
               (double)bytes / 0x1p20, strerror(e), space_limit());
 }
 
+size_t dev_bytes(const Plan *p, size_t at[MEM_COUNT]) {
+  size_t total = 0;
+  for (int i = 0; i < MEM_COUNT; i++) {
+    if (at) at[i] = total;
+    total += ((size_t)p->memory[i] + 4095) / 4096 * 4096;
+  }
+  return total;
+}
+
 static Status open_memory(Dev *d, Arena *a) {
   const Plan *p = d->plan;
+  size_t place[MEM_COUNT];
+  char *shared = comm_memory(d->options.comm);
+  dev_bytes(p, place);
   for (int i = 0; i < MEM_COUNT; i++) {
     size_t bytes = d->block_bytes[i] = ((size_t)p->memory[i] + 4095) / 4096 * 4096;
-    if (!bytes) continue;
+    if (bytes && shared) d->block[i] = shared + place[i];
+    if (!bytes || shared) continue;
     void *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       d->block_bytes[i] = 0;
@@ -315,10 +339,11 @@ static Status open_streams(Dev *d, Arena *a) {
 Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
   Dev *d = *out = NEW(a, Dev);
   d->plan = p, d->options = o;
+  if (!o.comm) TRY(comm_alone(a, &d->options.comm));
   pthread_mutex_init(&d->lock, 0), pthread_cond_init(&d->moved, 0);
   if (strcmp(p->target, "cpu"))
     return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
-  TRY(check_memory(p));
+  TRY(check_memory(p, d->options.comm));
   TRY(open_libraries(d, a));
   TRY(open_kernels(d, a));
   d->before = peak_bytes();
@@ -339,7 +364,7 @@ void dev_close(Dev *d) {
   for (uint32_t i = 1; i <= d->ncode; i++) jit_unload(&d->code[i]);
   if (d->jit_is_open) jit_close(&d->jit);
   for (int i = 0; i < MEM_COUNT; i++)
-    if (d->block_bytes[i]) munmap(d->block[i], d->block_bytes[i]);
+    if (d->block_bytes[i] && !comm_memory(d->options.comm)) munmap(d->block[i], d->block_bytes[i]);
   pthread_cond_destroy(&d->moved), pthread_mutex_destroy(&d->lock);
 }
 
@@ -352,6 +377,7 @@ int64_t dev_planned(const Dev *d) {
   return bytes;
 }
 int64_t dev_before(const Dev *d) { return d->before; }
+Comm *dev_comm(const Dev *d) { return d->options.comm; }
 Work *dev_work(Dev *d) { return d->work; }
 void *dev_slot(Dev *d, uint32_t slot) { return d->scalars + d->plan->slot.at[slot - 1].at; }
 void *dev_at(Dev *d, PlanArg at) {

@@ -62,6 +62,14 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
     int64_t hash = path_hash(p->slot.at[i].name + 8);
     memcpy(dev_slot(d, i + 1), &hash, sizeof hash);
   }
+  for (uint32_t i = 0; i < p->slot.n; i++) {               // which part of a dim this rank has
+    if (strncmp(p->slot.at[i].name, "$at:", 4)) continue;
+    int64_t first = 0, n;
+    for (uint32_t k = 1; k < p->dim.n; k++)
+      if (p->dim.at[k].whole && !strcmp(p->dim.at[k].name, p->slot.at[i].name + 4))
+        plan_cut(p, &p->dim.at[k], comm_rank(dev_comm(d)), &first, &n);
+    memcpy(dev_slot(d, i + 1), &first, sizeof first);
+  }
   for (uint32_t i = 0; i < p->output.n; i++) {
     if (!p->output.at[i].slot) continue;
     if (x->nout == EXEC_OUTPUTS)
@@ -72,7 +80,8 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
 }
 
 static int64_t samples_of(const Plan *p) {                 // in a microbatch
-  return p->input.n > 1 ? p->dim.at[p->input.at[1].dim[0]].extent : 1;
+  const PlanDim *d = &p->dim.at[p->input.n > 1 ? p->input.at[1].dim[0] : 0];
+  return p->input.n > 1 ? p->dim.at[d->whole ? d->whole : p->input.at[1].dim[0]].extent : 1;
 }
 
 // One function for microbatch j of n

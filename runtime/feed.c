@@ -1,7 +1,10 @@
 // feed.c -- see feed.h.
 #include "runtime/feed.h"
 
-static int64_t batch_of(const Plan *p, uint32_t input) { return p->dim.at[p->input.at[input].dim[0]].extent; }
+static int64_t extent_of(const Plan *p, uint32_t dim) {      // of the whole, when it is a part
+  const PlanDim *d = &p->dim.at[dim];
+  return d->whole ? p->dim.at[d->whole].extent : d->extent;
+}
 
 static int input_find(const Plan *p, const char *name) {
   for (uint32_t i = 1; i < p->input.n; i++)
@@ -10,10 +13,11 @@ static int input_find(const Plan *p, const char *name) {
 }
 
 // One sample of an input as the recorded batches have it, and where its values lie in the padded storage.
-static Status describe(Arena *a, Feed *f) {
+static Status describe(Arena *a, Feed *f, const FeedOptions *o) {
   const Plan *p = f->plan;
   int64_t most = 1;
   f->input = NEW_N(a, BatchInput, p->input.n), f->piece = NEW_N(a, Pieces, p->input.n);
+  f->storage = NEW_N(a, Storage, p->input.n);
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
     int64_t *shape = NEW_N(a, int64_t, in->ndim);
@@ -21,13 +25,16 @@ static Status describe(Arena *a, Feed *f) {
     int64_t count = 1;
     for (uint32_t d = 0; d < in->ndim; d++) {
       const PlanDim *dim = &p->dim.at[in->dim[d]];
-      s.dim[d] = (StorageDim){dim->name, dim->extent, dim->size, (int)d};
-      if (d) shape[d - 1] = dim->extent, count *= dim->extent;
+      const PlanDim *whole = dim->whole ? &p->dim.at[dim->whole] : dim;
+      s.dim[d] = (StorageDim){.name = whole->name, .extent = whole->extent, .size = whole->size, .axis = (int)d};
+      if (dim->whole) plan_cut(p, dim, o->rank, &s.dim[d].first, &s.dim[d].part);
+      if (d) shape[d - 1] = whole->extent, count *= whole->extent;
     }
     f->input[i - 1] =
         (BatchInput){in->name, in->dtype, (int)in->ndim - 1, shape, in->below, in->ignores, in->ignored};
     const char *why = storage_pieces(a, &s, &f->piece[i]);
     if (why) return fail(EXIT_INPUT, "the plan's input %s: %s", in->name, why);
+    f->storage[i] = s;
     most = MAX(most, count * (int64_t)dtype_bytes(in->dtype));
   }
   f->room = arena_alloc(a, (size_t)most);
@@ -52,10 +59,10 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
   int tokens = input_find(p, "tokens");
   if (!tokens || p->input.at[tokens].ndim != 2)
     return fail(EXIT_USAGE, "--data: the model has no input tokens[batch, seq]; use --batches");
-  int64_t seq = p->dim.at[p->input.at[tokens].dim[1]].extent;
+  int64_t seq = extent_of(p, p->input.at[tokens].dim[1]);
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
-    bool right = in->dtype == DT_i32 && in->ndim == 2 && p->dim.at[in->dim[1]].extent == seq, found = false;
+    bool right = in->dtype == DT_i32 && in->ndim == 2 && extent_of(p, in->dim[1]) == seq, found = false;
     for (size_t k = 0; k < COUNT(known); k++) found |= !strcmp(in->name, known[k]);
     if (!found || !right)
       return fail(EXIT_USAGE,
@@ -78,7 +85,7 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
 
 Status feed_open(Arena *a, const Plan *p, const FeedOptions *o, Feed *f) {
   *f = (Feed){.plan = p, .recorded = o->batches != 0};
-  TRY(describe(a, f));
+  TRY(describe(a, f, o));
   if (f->recorded) return open_batches(a, f, o);
   TRY(open_data(a, f, o));
   if (o->train && !data_samples(&f->data, TRAIN))
@@ -150,12 +157,13 @@ static Status one_sample(Feed *f, uint32_t input,
 Status feed_input(void *feed, uint32_t input, int64_t microbatch, void *to) {
   Feed *f = feed;
   DType t = f->plan->input.at[input].dtype;
-  int64_t batch = batch_of(f->plan, input);
+  const Storage *s = &f->storage[input];
+  int64_t batch = s->dim[0].extent, first = s->dim[0].first, here = s->dim[0].part ? s->dim[0].part : batch;
   const Piece *q = &f->piece[input].at[0];
   int64_t each = batch ? q->count / batch : 0;
-  for (int64_t b = 0; b < batch; b++) {
+  for (int64_t b = first; b < first + here; b++) {
     TRY(one_sample(f, input, microbatch * batch + b));
-    piece_put(q, t, to, b * each, each, t, f->room);
+    piece_put(q, s, to, b * each, each, t, f->room);
   }
   return 0;
 }

@@ -9,6 +9,7 @@ typedef struct {
   const char *data, *batches, *split;        // --data, --batches, --split; one of the first two
   int64_t steps;                             // the run's, for the length of the order
   bool train, valid;                         // which splits are wanted
+  int64_t rank;                              // its part of every input is fed
 } FeedOptions;
 
 typedef struct Feed {
@@ -17,7 +18,7 @@ typedef struct Feed {
   Data data;
   Batches batches;
   BatchInput *input;                         // [plan->input.n - 1], without the sample dim
-  Pieces *piece;                             // [plan->input.n] storage of an input
+  Pieces *piece; Storage *storage;           // [plan->input.n] of an input
   char *room; int32_t *tokens;               // one sample of any input; of tokens
   int64_t step;                              // the step that is fed
   bool valid;                                // feeds the valid split from its sample 0 on; past its end: labels that do not count

@@ -145,9 +145,9 @@ static Status check_ranks(const Plan *p, const Settings *s) {
   if (s->ranks && s->ranks != ranks)
     return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s", (long long)s->ranks, (long long)ranks,
                 ranks == 1 ? "" : "s");
-  if (ranks > 1)
-    return fail(EXIT_UNAVAILABLE, "not yet: the plan is for %lld ranks (%s); this mtrun runs one",
-                (long long)ranks, mesh.s);
+  if (ranks > 1 && s->sample)
+    return fail(EXIT_UNAVAILABLE, "--sample: the plan is for %lld ranks (%s); compile one for a single rank and give it "
+                "the checkpoint", (long long)ranks, mesh.s);
   return 0;
 }
 
@@ -163,6 +163,10 @@ static void on_stop(int sig) {
 }
 static void on_save(int sig) { (void)sig, save_asked = 1; }
 
+static void leave_signals(void) {              // rank 0 decides for all when to stop and when to save
+  signal(SIGTERM, SIG_IGN), signal(SIGINT, SIG_IGN), signal(SIGUSR1, SIG_IGN), signal(SIGUSR2, SIG_IGN);
+}
+
 static void catch_signals(void) {
   struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART},
                    save = {.sa_handler = on_save, .sa_flags = SA_RESTART};
@@ -176,6 +180,7 @@ typedef struct {
   Arena *arena;
   Settings set;
   Plan *plan;
+  Comm *comm;
   Dev *dev;
   Exec exec;
   const Rates *rates;                        // of this machine; 0: not known
@@ -253,7 +258,16 @@ static Status open_state(Run *r) {
   return exec_refresh(&r->exec);
 }
 
-static Status save(Run *r) {
+// What one rank does for all, with everybody's memory, while nothing moves.
+static Status by_first(Run *r, Status (*act)(Run *r)) {
+  Status e = 0;
+  TRY(comm_barrier(r->comm));
+  if (!comm_rank(r->comm)) TRY(act(r));
+  TRY(comm_barrier(r->comm));
+  return e;
+}
+
+static Status save_all(Run *r) {
   Arena *a = arena_create();
   const Tensors *model = &r->state.view[VIEW_params], *optimizer = &r->state.view[VIEW_moments];
   CkptState s = {.step = r->exec.step,
@@ -267,12 +281,26 @@ static Status save(Run *r) {
   text_init(&t, a);
   text_puts(&t, "{\"plan\":"), text_json(&t, r->plan->hash), text_puts(&t, ",\"mtrun\":"),
       text_json(&t, MT_VERSION);
-  text_puts(&t, ",\"ranks\":1}");
+  text_printf(&t, ",\"ranks\":%lld}", (long long)comm_ranks(r->comm));
   Status e = ckpt_save(a, r->set.save, &s, model->tensor.at, model->tensor.n, optimizer->tensor.at,
                        optimizer->tensor.n, &from, t.s, r->set.keep);
-  if (!e) r->saved = r->exec.step;
   arena_destroy(a);
   return e;
+}
+
+static Status save(Run *r) {
+  TRY(by_first(r, save_all));
+  r->saved = r->exec.step;
+  return 0;
+}
+
+static Status write_grads(Run *r) { return state_write(&r->state, VIEW_grads, r->set.grads); }
+static Status write_final(Run *r) { return state_write(&r->state, VIEW_params, r->set.final); }
+
+enum { ASKED_stop = 1, ASKED_save = 2 };
+static Status asked(Run *r, int64_t *what) {
+  *what = (stop_asked ? ASKED_stop : 0) | (save_asked ? ASKED_save : 0);
+  return comm_agree(r->comm, what);
 }
 
 static Status evaluate(Run *r, StepResult *out) {
@@ -285,14 +313,14 @@ static Status evaluate(Run *r, StepResult *out) {
   return e;
 }
 
-static Status step(Run *r) {
+static Status step(Run *r, int64_t *what) {
   StepResult result, valid;
   Exec *x = &r->exec;
   double begin = now_seconds();
   bool first = x->step == r->metrics.options.first;
   r->feed.step = x->step;
   TRY(exec_backward(x, &result));
-  if (first && r->set.grads) TRY(state_write(&r->state, VIEW_grads, r->set.grads));
+  if (first && r->set.grads) TRY(by_first(r, write_grads));
   TRY(exec_update(x, &result));
   r->seconds += result.seconds, r->timed++;
   if (first && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0, r->timed = 0;   // it touched memory first
@@ -305,8 +333,9 @@ static Status step(Run *r) {
   TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
   TRY(exec_check(x, &result));
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
-  if (r->set.save && (due || save_asked)) TRY(save(r));
-  save_asked = 0;
+  TRY(asked(r, what));
+  if (r->set.save && (due || *what & ASKED_save)) TRY(save(r));
+  if (*what & ASKED_save) save_asked = 0;
   if (first && r->set.profile && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0; // it had to warm up
   return 0;
 }
@@ -314,15 +343,17 @@ static Status step(Run *r) {
 static Status train(Run *r) {
   MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total};
   TRY(metrics_open(&r->metrics, &r->exec, &o));
-  if (r->set.save) TRY(folder_make(r->set.save));          // not only when the steps are done
+  if (r->set.save && !comm_rank(r->comm)) TRY(folder_make(r->set.save));          // not only when the steps are done
   dev_feed(r->dev, feed_input, &r->feed);
-  while (r->exec.step < r->total && !stop_asked) TRY(step(r));
+  int64_t what;
+  TRY(asked(r, &what));
+  while (r->exec.step < r->total && !(what & ASKED_stop)) TRY(step(r, &what));
   if (r->set.save && r->saved != r->exec.step) TRY(save(r));
   TRY(metrics_close(&r->metrics));
   if (r->exec.step < r->total)
     return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total,
                 r->set.save ? ", saved: run it again with --resume auto" : "; nothing is saved without --save DIR");
-  if (r->set.final) TRY(state_write(&r->state, VIEW_params, r->set.final));
+  if (r->set.final) TRY(by_first(r, write_final));
   return 0;
 }
 
@@ -379,21 +410,34 @@ static void start_block(Run *r) {
               dev_rooms(r->dev), MT_VERSION, about, COUNT(about));
 }
 
-// The way: plan, device, data, state, steps, sample.
+// One process for each rank; what they say and measure, rank 0 does.
+static Status open_ranks(Run *r) {
+  enum { PATIENCE = 600 };
+  if (plan_ranks(r->plan) == 1) return comm_alone(r->arena, &r->comm);
+  TRY(comm_fork(r->arena, r->plan, dev_bytes(r->plan, 0), PATIENCE, &r->comm));
+  if (!comm_rank(r->comm)) return 0;
+  leave_signals();
+  r->set.log_json = r->set.profile_json = r->set.trace = 0, r->set.profile = false;
+  if (!freopen("/dev/null", "w", stdout)) return fail(EXIT_IO, "/dev/null: %s", strerror(errno));
+  return 0;
+}
+
+// The way: plan, ranks, device, data, state, steps, sample.
 static Status run(Run *r, const char *path) {
   Settings *s = &r->set;
   bool training = s->data || s->batches;
   TRY(plan_load(r->arena, path, &r->plan));
   TRY(check_ranks(r->plan, s));
+  TRY(open_ranks(r));
   r->total = s->steps >= 0 ? s->steps : r->plan->steps;
   if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", path);
   if (training)
     TRY(feed_open(r->arena, r->plan,
                   &(FeedOptions){s->data, s->batches, s->split, r->total, !s->eval_only,
-                                 s->eval_every || s->eval_only},
+                                 s->eval_every || s->eval_only, comm_rank(r->comm)},
                   &r->feed));
-  int threads = s->threads ? (int)s->threads : work_cpus();
-  DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0};
+  int threads = s->threads ? (int)s->threads : (int)MAX(1, work_cpus() / comm_ranks(r->comm));
+  DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0, r->comm};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
   if (training && !s->eval_only) TRY(dev_touch(r->dev));
@@ -461,6 +505,7 @@ int main(int argc, char **argv) {
   if (metrics_close(&r.metrics) && !e) e = EXIT_IO;
   dev_close(r.dev);
   feed_close(&r.feed);
+  e = comm_end(r.comm, e);
   arena_destroy(r.arena);
   if (fflush(stdout) && !e) e = fail(EXIT_IO, "writing the output: %s", strerror(errno));
   return e;

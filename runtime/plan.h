@@ -267,6 +267,11 @@ void ins_load(PlanAt at, uint32_t input, PlanArg to);
 uint32_t plan_find_fn(const Plan *p, const char *name);            // 0: there is none
 uint32_t plan_find_slot(const Plan *p, const char *name);          // 1 + index; 0: there is none
 double   plan_num(const PlanCall *c, const char *name, double otherwise);
+// Entries first … first+n-1 of a dim's whole are rank's part; of a whole dim all.
+void     plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int64_t *n);
+int64_t  plan_coord(const Plan *p, int64_t rank, uint32_t axis);
+Storage  plan_part(const Plan *p, const PlanVar *v, int64_t rank);   // of rank's part of the variable
+bool     plan_owns(const Plan *p, const PlanVar *v, int64_t rank);   // it is the first rank with this part
 Storage  plan_storage(const Plan *p, const PlanVar *v);           // of the whole variable, not of a rank's part
 int64_t  plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padded);            // product of sizes or extents
 int64_t  plan_ranks(const Plan *p);

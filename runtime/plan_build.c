@@ -166,9 +166,38 @@ Storage plan_storage(const Plan *p, const PlanVar *v) {
   for (uint32_t i = 0; i < v->ndim; i++) {
     const PlanDim *d = &p->dim.at[v->dim[i]];
     if (d->whole) d = &p->dim.at[d->whole];
-    s.dim[i] = (StorageDim){d->name, d->extent, d->size, v->axis[i]};
+    s.dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->size, .axis = v->axis[i]};
   }
   return s;
+}
+
+int64_t plan_coord(const Plan *p, int64_t rank, uint32_t axis) {
+  for (uint32_t i = p->axis.n; i-- > axis + 1;) rank /= p->axis.at[i].size;
+  return rank % p->axis.at[axis].size;
+}
+
+void plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int64_t *n) {
+  int64_t place = 0;
+  for (uint32_t k = 0; k < d->ncut; k++) place = place * p->axis.at[d->cut[k]].size + plan_coord(p, rank, d->cut[k]);
+  *first = place * d->size, *n = d->size;
+}
+
+Storage plan_part(const Plan *p, const PlanVar *v, int64_t rank) {
+  Storage s = plan_storage(p, v);
+  for (uint32_t i = 0; i < v->ndim; i++) {
+    const PlanDim *d = &p->dim.at[v->dim[i]];
+    if (d->whole) plan_cut(p, d, rank, &s.dim[i].first, &s.dim[i].part);
+  }
+  return s;
+}
+
+bool plan_owns(const Plan *p, const PlanVar *v, int64_t rank) {
+  uint32_t cut = 0;
+  for (uint32_t i = 0; i < v->ndim; i++)
+    for (uint32_t k = 0; k < p->dim.at[v->dim[i]].ncut; k++) cut |= 1u << p->dim.at[v->dim[i]].cut[k];
+  for (uint32_t a = 0; a < p->axis.n; a++)
+    if (!(cut >> a & 1) && plan_coord(p, rank, a)) return false;
+  return true;
 }
 
 int64_t plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padded) {

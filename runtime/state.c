@@ -7,6 +7,12 @@ static void *var_at(const State *s, uint32_t var) {
   return dev_at(s->dev, (PlanArg){s->plan->var.at[var].buffer, 0});
 }
 
+// How rank r has a variable; a copy, gradient or moment is described as its parameter and has its own format.
+static Storage storage_at(const State *s, uint32_t var, int64_t rank) {
+  const PlanVar *v = &s->plan->var.at[var];
+  return plan_part(s->plan, v, rank);
+}
+
 static void view_add(Arena *a, State *s, View view, uint32_t var) {
   const Plan *p = s->plan;
   const PlanVar *v = &p->var.at[var], *param = v->kind == PVAR_param ? v : &p->var.at[v->of];
@@ -47,7 +53,12 @@ static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, v
   const uint64_t *at = map_get(&s->by_name, key_of(t->name));
   if (!at) bug("state: no tensor %s", t->name);
   const Stored *st = &s->view[*at >> 32].stored.at[*at & UINT32_MAX];
-  piece_get(&st->piece, s->plan->var.at[st->var].dtype, var_at(s, st->var), first, n, t->dtype, dst);
+  const Comm *comm = dev_comm(s->dev);
+  for (int64_t r = 0; r < comm_ranks(comm); r++) {         // each part from the first rank that has it
+    Storage storage = storage_at(s, st->var, r);
+    if (plan_owns(s->plan, &s->plan->var.at[st->var], r))
+      piece_get(&st->piece, &storage, comm_of(comm, r, var_at(s, st->var)), first, n, t->dtype, dst);
+  }
   return 0;
 }
 
@@ -65,7 +76,7 @@ void state_draw(State *s) {
   const Plan *p = s->plan;
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
-    Storage storage = plan_storage(p, v);
+    Storage storage = storage_at(s, i, comm_rank(dev_comm(s->dev)));
     if (v->kind == PVAR_param)
       init_values(dev_work(s->dev), &storage, v->init, v->a, v->b, p->seed, var_at(s, i));
   }
@@ -149,12 +160,13 @@ static void load_task(void *with, int64_t lo, int64_t hi, int worker) {
   for (int64_t i = lo; i < hi; i++) {
     const Stored *st = &v->stored.at[i];
     DType t = l->s->plan->var.at[st->var].dtype;
+    Storage storage = storage_at(l->s, st->var, comm_rank(dev_comm(l->s->dev)));
     int64_t step = CHUNK / (int64_t)dtype_bytes(t);
     for (int64_t at = 0; at < st->piece.count && !l->failed; at += step) {
       int64_t n = MIN(step, st->piece.count - at);
       Status e = tensor_read(l->file, l->from[i], at, n, t, room);
       if (e) l->failed = e;
-      else piece_put(&st->piece, t, var_at(l->s, st->var), at, n, t, room);
+      else piece_put(&st->piece, &storage, var_at(l->s, st->var), at, n, t, room);
     }
   }
 }

@@ -142,24 +142,47 @@ int64_t piece_run(const Piece *p, int64_t value, int64_t *at) {
   return p->loop[p->nloop - 1].stride == 1 ? last - in : 1;
 }
 
-void piece_get(const Piece *p, DType stored, const void *storage, int64_t first, int64_t n, DType to, void *dst) {
-  size_t from_bytes = dtype_bytes(stored), to_bytes = dtype_bytes(to);
+int64_t storage_here(const Storage *s) {
+  int64_t n = 1;
+  for (int i = 0; i < s->ndim; i++) n *= s->dim[i].part ? s->dim[i].part : s->dim[i].size;
+  return n;
+}
+
+// Where element `at` of the whole storage lies here, -1: it does not. *n: so many from it on are alike, at most `most`,
+// and none of another row of the last dim.
+static int64_t element_here(const Storage *s, int64_t at, int64_t most, int64_t *n) {
+  int64_t here = 0, step = 1;
+  bool all = true, in = true;
+  for (int i = 0; i < s->ndim; i++) all &= !s->dim[i].part;
+  *n = most;
+  if (all) return at;
+  for (int i = s->ndim; i-- > 0; at /= s->dim[i].size) {
+    const StorageDim *d = &s->dim[i];
+    int64_t k = at % d->size, end = d->part ? d->first + d->part : d->size;
+    if (i == s->ndim - 1) *n = MIN(most, (k < d->first ? d->first : k < end ? end : d->size) - k);
+    in &= k >= d->first && k < end;
+    here += (k - d->first) * step, step *= end - d->first;
+  }
+  return in ? here : -1;
+}
+
+void piece_get(const Piece *p, const Storage *s, const void *storage, int64_t first, int64_t n, DType to, void *dst) {
+  size_t from_bytes = dtype_bytes(s->dtype), to_bytes = dtype_bytes(to);
   char *d = dst;
   for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at));
        first += run, n -= run, d += (size_t)run * to_bytes) {
-    run = MIN(run, n);
-    dtype_convert(to, d, stored, (const char *)storage + (size_t)at * from_bytes, (size_t)run);
+    int64_t here = element_here(s, at, MIN(run, n), &run);
+    if (here >= 0) dtype_convert(to, d, s->dtype, (const char *)storage + (size_t)here * from_bytes, (size_t)run);
   }
 }
 
-void piece_put(const Piece *p, DType stored, void *storage, int64_t first, int64_t n, DType from,
-               const void *src) {
-  size_t to_bytes = dtype_bytes(stored), from_bytes = dtype_bytes(from);
-  const char *s = src;
+void piece_put(const Piece *p, const Storage *s, void *storage, int64_t first, int64_t n, DType from, const void *src) {
+  size_t to_bytes = dtype_bytes(s->dtype), from_bytes = dtype_bytes(from);
+  const char *d = src;
   for (int64_t at, run; n > 0 && (run = piece_run(p, first, &at));
-       first += run, n -= run, s += (size_t)run * from_bytes) {
-    run = MIN(run, n);
-    dtype_convert(stored, (char *)storage + (size_t)at * to_bytes, from, s, (size_t)run);
+       first += run, n -= run, d += (size_t)run * from_bytes) {
+    int64_t here = element_here(s, at, MIN(run, n), &run);
+    if (here >= 0) dtype_convert(s->dtype, (char *)storage + (size_t)here * to_bytes, from, d, (size_t)run);
   }
 }
 

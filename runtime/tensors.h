@@ -17,6 +17,7 @@ typedef struct {
   Str     name;                              // "heads"
   int64_t extent, size;
   int     axis;                              // the axis of the tensor it belongs to: from 0, ascending
+  int64_t first, part;                       // only entries first … first+part-1 lie here; part 0: all of them
 } StorageDim;
 
 typedef struct {
@@ -40,13 +41,15 @@ typedef VEC(Piece) Pieces;
 // The tensors of a variable, in the order of its hole dims. 0 when right, else what is wrong with the description.
 const char *storage_pieces(Arena *a, const Storage *s, Pieces *out);
 int64_t storage_count(const Storage *s);     // stored entries with padding; -1 when past 2^62
+int64_t storage_here(const Storage *s);      // of those, the ones that lie here
 int64_t storage_valid(const Storage *s);     // entries that exist
 
 // How many values from number `value` on lie contiguous, and at which element of the storage; 0 past the end.
 int64_t piece_run(const Piece *p, int64_t value, int64_t *at);
-// Values first … first+n-1 of the tensor, from and to the storage (of format `stored`); padding is not touched.
-void piece_get(const Piece *p, DType stored, const void *storage, int64_t first, int64_t n, DType to, void *dst);
-void piece_put(const Piece *p, DType stored, void *storage, int64_t first, int64_t n, DType from, const void *src);
+// Values first … first+n-1 of the tensor, from and to the storage s (`storage`); padding and values that do not lie
+// here are not touched.
+void piece_get(const Piece *p, const Storage *s, const void *storage, int64_t first, int64_t n, DType to, void *dst);
+void piece_put(const Piece *p, const Storage *s, void *storage, int64_t first, int64_t n, DType from, const void *src);
 
 // A file's shape is right when it groups the tensor's dims in order: [64, 192], [64, 3, 64], [64, 3, 4, 16] are one.
 bool piece_fits(const Storage *s, const Piece *p, int ndim, const int64_t *shape);

@@ -91,8 +91,8 @@ static void values_test(void **state) {
       for (int64_t v = 0, n; v < p.at[k].count; v += n) {
         n = (int64_t)((seed = hash_mix(seed, 3)) % 8) + 1;
         n = n > p.at[k].count - v ? p.at[k].count - v : n;
-        piece_get(&p.at[k], s.dtype, store, v, n, DT_f64, got);
-        piece_put(&p.at[k], s.dtype, back, v, n, DT_f64, got);
+        piece_get(&p.at[k], &s, store, v, n, DT_f64, got);
+        piece_put(&p.at[k], &s, back, v, n, DT_f64, got);
         for (int64_t j = v; j < v + n; j++) {              // the index of each dim: of the piece in the holes, of j in the rest
           int64_t of_piece = k, of_value = j, at = 0, step = 1;
           for (int i = s.ndim; i-- > 0; step *= s.dim[i].size) {
