@@ -249,10 +249,6 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
     return fail(EXIT_USAGE, "%s is the model's own file; give the plan another name with -o", to);
   TRY(build(a, path, s, PASS_last, &program));
   Module *m = program->module;
-  for (DimId d = 1; d < m->dim.n; d++)
-    if (m->dim.at[d].zigzag)
-      return fail(EXIT_UNAVAILABLE, "%s is split by a mesh axis while causal attention runs along it: not yet in plans "
-                  "(mtc interp runs any mesh)", m->dim.at[d].name);
   TRY(emit_possible(m, path));
   Plan *p = emit(m, (EmitOptions){.model = name, .tool = MT_VERSION, .apart = s->no_fuse});
   if (!s->no_objects) TRY(compile_objects(p));

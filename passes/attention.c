@@ -88,9 +88,9 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
     int64_t *to = t->dim[i] == c->s ? &a->number_s : t->dim[i] == c->k ? &a->number_t : 0;
     for (int32_t j = 0; !to && j < a->nshared + a->ngroup; j++)
       if (c->other[j] == t->dim[i]) to = &a->number[j];
-    if (!to || d->whole) return false;       // a part's entries are numbered from a scalar on
+    if (!to) return false;
     if (d->sample && !by_sample) by_sample = to;
-    else *to = rows, rows *= d->extent;
+    else *to = rows, rows *= d->whole ? dim_of(c->m, d->whole)->extent : d->extent;
   }
   if (by_sample) *by_sample = a->number_sample = rows;
   double p = attr_arg(&n->attr, "dropout", 0);
@@ -132,6 +132,28 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
   a->work = (int32_t)t->narg;
 }
 
+static int64_t first_slot(const Module *m, DimId d) { // 1 + its number; 0: d is whole
+  if (!dim_of(m, d)->whole) return 0;
+  char name[256];
+  snprintf(name, sizeof name, "$at:%s", dim_of(m, d)->name);
+  return 1 + scalar_slot(m, var_find(m, intern(m->in, name)));
+}
+
+// Where this rank's entries begin. Queries in zigzag order: every block of them lies in one chunk.
+static bool parts(Make *c) {
+  Attention *a = &c->t->a;
+  const Module *m = c->m;
+  DimId whole = dim_of(m, c->s)->whole;
+  a->first_s = first_slot(m, c->s), a->first_t = first_slot(m, c->k);
+  for (int32_t i = 0; i < a->nshared + a->ngroup; i++) a->first[i] = first_slot(m, c->other[i]);
+  const Dim *all = dim_of(m, whole ? whole : c->s);
+  a->zigzag = dim_of(m, all->root)->zigzag;
+  if (dim_of(m, dim_of(m, c->k)->root)->zigzag && (a->causal || a->window)) return false;
+  if (!a->zigzag) return true;
+  a->length = all->size / a->zigzag;
+  return a->length % ATTN_QUERIES == 0;
+}
+
 bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   const Node *n = fn_node(f, id);
   const Attr *at = &n->attr;
@@ -156,7 +178,7 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   double window = attr_arg(at, "window", 0);
   a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = attr_arg(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
-  if ((a->causal || a->window) && (s->whole || keys->whole)) return false;
+  if (!parts(&c) || ((a->causal || a->window) && keys->whole)) return false;
   bool ok = operand(&c, ATTN_q, in[0], false) && operand(&c, ATTN_k, in[1], false) && operand(&c, ATTN_v, in[2], false);
   if (ok && masks) ok = operand(&c, ATTN_mask, in[given], false) && type_pos(val_type(f, in[given]), c.k) >= 0;
   if (ok && t->backward) {
@@ -243,6 +265,10 @@ static void put_description(Text *o, const Attention *a) {
     text_printf(o, "  .number_s = %lld, .number_t = %lld, .number_sample = %lld,\n", (long long)a->number_s,
                 (long long)a->number_t, (long long)a->number_sample);
   }
+  if (a->first_s || a->zigzag)
+    text_printf(o, "  .first_s = %lld, .zigzag = %lld, .length = %lld,\n", (long long)a->first_s, (long long)a->zigzag,
+                (long long)a->length);
+  if (a->draws) put_row(o, "first", a->first, ATTN_DIMS), text_printf(o, "  .first_t = %lld,\n", (long long)a->first_t);
   text_printf(o,
               "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = "
               "%lld, .direct = %d, .near = %d, .work = %d",

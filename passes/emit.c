@@ -51,7 +51,7 @@ static void emit_head(Emit *e, const EmitOptions *o) {
   for (DimId d = 1; d < m->dim.n; d++) {
     const Dim *x = dim_of(m, d);
     PlanDim pd = {.name = plan_str(p, x->name), .extent = x->extent, .size = x->size, .sample = sample_dim(m, d),
-                  .whole = x->whole ? e->dim[x->whole] : 0};
+                  .whole = x->whole ? e->dim[x->whole] : 0, .chunks = x->whole ? 0 : dim_of(m, x->root)->zigzag};
     for (Split s = x->cut; s; s >>= 4) pd.cut[pd.ncut++] = (uint8_t)((s & 15u) - 1);
     e->dim[d] = plan_dim(p, pd);
     if (x->sample && !x->whole) batch = x->extent;

@@ -64,18 +64,45 @@ static uint32_t first_of(Gen *c, DimId d) {
   return kernel_scalar(c->k, DT_i64, scalar_slot(c->m, v));
 }
 
-// From where an entry of d lies to its number in the whole, and back (i64 values).
-static uint32_t number_of(Gen *c, DimId d, uint32_t place) {
-  uint32_t first = first_of(c, d);
-  return first ? alu(c, ALU_add, place, first) : place;
-}
-static uint32_t place_of_number(Gen *c, DimId d, uint32_t number) {
-  uint32_t first = first_of(c, d);
-  return first ? alu(c, ALU_sub, kernel_cast(c->k, DT_i64, number), first) : number;
-}
-
 static uint32_t inside(Gen *c, uint32_t i, int64_t n) {                // 0 <= i < n, of an i64
   return alu(c, ALU_and, alu(c, ALU_ge, i, const_i64(c, 0)), alu(c, ALU_lt, i, const_i64(c, n)));
+}
+
+// The chunks of a dim that lies in zigzag order (0, n-1, 1, n-2, …), with those of its whole; 0: it lies in order.
+static int64_t chunks_of(const Gen *c, DimId d) {
+  DimId whole = dim_of(c->m, d)->whole;
+  return dim_of(c->m, dim_of(c->m, whole ? whole : d)->root)->zigzag;
+}
+static int64_t chunk_length(const Gen *c, DimId d) {
+  DimId whole = dim_of(c->m, d)->whole;
+  return dim_of(c->m, whole ? whole : d)->size / chunks_of(c, d);
+}
+
+// From where an entry of d lies to its number in the whole, and back (i64 values; -1: there is none).
+static uint32_t number_of(Gen *c, DimId d, uint32_t place) {
+  uint32_t first = first_of(c, d);
+  int64_t n = chunks_of(c, d);
+  if (first) place = alu(c, ALU_add, place, first);
+  if (!n) return place;
+  uint32_t length = const_i64(c, chunk_length(c, d)), two = const_i64(c, 2);
+  uint32_t chunk = alu(c, ALU_div, place, length), half = alu(c, ALU_div, chunk, two);
+  uint32_t odd = alu(c, ALU_eq, alu(c, ALU_mod, chunk, two), const_i64(c, 1));
+  chunk = kernel_alu(c->k, ALU_select, odd, alu(c, ALU_sub, const_i64(c, n - 1), half), half);
+  return alu(c, ALU_add, alu(c, ALU_mul, chunk, length), alu(c, ALU_mod, place, length));
+}
+
+static uint32_t place_of_number(Gen *c, DimId d, uint32_t number) {
+  uint32_t first = first_of(c, d);
+  int64_t n = chunks_of(c, d);
+  if (first || n) number = kernel_cast(c->k, DT_i64, number);
+  if (!n) return first ? alu(c, ALU_sub, number, first) : number;
+  uint32_t length = const_i64(c, chunk_length(c, d)), two = const_i64(c, 2), chunk = alu(c, ALU_div, number, length);
+  uint32_t late = alu(c, ALU_add, alu(c, ALU_mul, two, alu(c, ALU_sub, const_i64(c, n - 1), chunk)), const_i64(c, 1));
+  uint32_t early = alu(c, ALU_lt, chunk, const_i64(c, n / 2)), there = inside(c, number, n * chunk_length(c, d));
+  chunk = kernel_alu(c->k, ALU_select, early, alu(c, ALU_mul, two, chunk), late);
+  uint32_t place = alu(c, ALU_add, alu(c, ALU_mul, chunk, length), alu(c, ALU_mod, number, length));
+  if (first) place = alu(c, ALU_sub, place, first);
+  return kernel_alu(c->k, ALU_select, there, place, const_i64(c, -1));
 }
 
 // Where element env of a tensor of type t lies. Two positions that are values become one
@@ -212,6 +239,11 @@ static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
   Pos sum = {0};
   for (int i = 0; i < t->ndim; i++) {
     const Pos *p = env_find((Env *)env, t->dim[i]);
+    if (chunks_of(c, t->dim[i])) {           // its numbers do not follow its places
+      uint32_t number = alu(c, ALU_mul, number_of(c, t->dim[i], position(c, p)), const_i64(c, weight[i]));
+      more = more ? alu(c, ALU_add, more, number) : number;
+      continue;
+    }
     uint32_t first = first_of(c, t->dim[i]);
     sum.base += weight[i] * p->base;
     for (uint32_t r = 0; r < KERNEL_RANGES; r++) sum.coef[r] += weight[i] * p->coef[r];
@@ -253,6 +285,14 @@ static uint32_t gen_split(Gen *c, const Node *n, const Env *env) {     // more t
   return gen(c, node_in(c->f, n)[0], &whole);
 }
 
+// Between dims that lie in different orders
+static uint32_t gen_slice(Gen *c, const Node *n, const Env *env) {
+  DimId from = n->attr.dims[0], to = n->attr.to[0];
+  uint32_t i = number_of(c, to, position(c, env_find((Env *)env, to)));
+  if (n->attr.at) i = alu(c, ALU_add, i, const_i64(c, n->attr.at));
+  return picked(c, node_in(c->f, n)[0], env, from, place_of_number(c, from, i), 0);
+}
+
 static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   const Node *n = fn_node(c->f, c->f->val.at[v].def);
   const ValId *in = node_in(c->f, n);
@@ -267,6 +307,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     ViewStep step = view_step(c->f, v, &through, c->range, &operand, &cut);
     if (step == VIEW_passed) return gen(c, operand, &through);
     if (n->op == OP_split) return gen_split(c, n, env);
+    if (n->op == OP_slice) return gen_slice(c, n, env);
     bool padded = cut.n && c->loop[cut.range].valid != c->loop[cut.range].n;
     if (cut.n && c->nloop < KERNEL_RANGES && !padded && c->group->class != LOOP_scatter) return c->cut = cut, 0;
     return gen_merge(c, n, env);
@@ -275,7 +316,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   case OP_const: return t == DT_bool ? kernel_const_int(c->k, DT_bool, at->num != 0) : kernel_const(c->k, t, at->num);
   case OP_index: {
     const Pos *p = env_find((Env *)env, at->dims[0]);
-    bool known = !p->index && !dim_of(c->m, at->dims[0])->whole;
+    bool known = !p->index && !dim_of(c->m, at->dims[0])->whole && !chunks_of(c, at->dims[0]);
     return known ? kernel_index(c->k, t, affine(p)) : kernel_cast(c->k, t, number_of(c, at->dims[0], position(c, p)));
   }
   case OP_random: return gen_random(c, n, env);
@@ -290,8 +331,11 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   }
   case OP_shift: {
     Pos p = *env_find((Env *)env, at->dims[0]);
-    p.base -= at->at;
-    return picked(c, in[0], env, at->dims[0], position(c, &p), at->num);
+    if (!chunks_of(c, at->dims[0])) p.base -= at->at;
+    uint32_t i = position(c, &p);
+    if (chunks_of(c, at->dims[0]))
+      i = place_of_number(c, at->dims[0], alu(c, ALU_sub, number_of(c, at->dims[0], i), const_i64(c, at->at)));
+    return picked(c, in[0], env, at->dims[0], i, at->num);
   }
   case OP_take_shard: {                      // from this rank's first entry on
     Env whole = *env;
@@ -305,9 +349,9 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     return gen(c, in[0], &whole);
   }
   case OP_unslice: {
-    Pos p = *env_find((Env *)env, at->to[0]);
-    p.base -= at->at;
-    return picked(c, in[0], env, at->dims[0], place_of_number(c, at->dims[0], position(c, &p)), 0);
+    uint32_t i = number_of(c, at->to[0], position(c, env_find((Env *)env, at->to[0])));
+    if (at->at) i = alu(c, ALU_sub, i, const_i64(c, at->at));
+    return picked(c, in[0], env, at->dims[0], place_of_number(c, at->dims[0], i), 0);
   }
   case OP_sum: case OP_reduce_max: {
     uint32_t a = gen(c, in[0], &c->all);

@@ -58,6 +58,10 @@ ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *
     for (uint32_t i = 0; i < at->ndims; i++) env_set(&next, at->dims[i], *env_find(env, at->to[i]));
     break;
   case OP_slice: {
+    const Module *m = f->module;             // a part's piece lies in it as it is; a whole in zigzag order does not
+    bool turned = dim_of(m, dim_of(m, at->to[0])->root)->zigzag ||
+                  (!dim_of(m, at->dims[0])->whole && dim_of(m, dim_of(m, at->dims[0])->root)->zigzag);
+    if (turned) return VIEW_blocked;
     Pos p = *env_find(env, at->to[0]);
     p.base += at->at;
     env_set(&next, at->dims[0], p);

@@ -71,6 +71,22 @@ static Status lost(const Comm *c, int64_t rank, uint32_t line, const char *how) 
   return s;
 }
 
+// A rank that was killed cannot say so: rank 0 does.
+static void reap(Comm *c, int64_t rank, int status) {
+  Desk *d = &c->desk[rank];
+  c->child[rank] = 0;
+  if (d->state != STATE_runs) return;
+  d->status = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : EXIT_PEER;
+  d->state = STATE_failed;
+}
+
+static void watch(Comm *c) {
+  for (int64_t r = 1; r < c->ranks && !c->rank; r++) {
+    int status;
+    if (c->child[r] && waitpid(c->child[r], &status, WNOHANG) == c->child[r]) reap(c, r, status);
+  }
+}
+
 // Until `rank` has come to the group's meeting number n.
 static Status await(Comm *c, int64_t rank, uint32_t group, uint32_t n, uint32_t line) {
   Desk *d = &c->desk[rank];
@@ -81,6 +97,7 @@ static Status await(Comm *c, int64_t rank, uint32_t group, uint32_t n, uint32_t 
       return lost(c, rank, line, state == STATE_failed ? "has failed" : "has ended");
     if (now_seconds() - begin > c->seconds) return lost(c, rank, line, "does not come");
     futex_wait(&d->came[group], is, 50 * 1000 * 1000);
+    watch(c);
   }
   return 0;
 }
@@ -276,15 +293,6 @@ Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **o
     c->child[r] = pid;
   }
   return 0;
-}
-
-// A rank that was killed cannot say so: rank 0 does.
-static void reap(Comm *c, int64_t rank, int status) {
-  Desk *d = &c->desk[rank];
-  c->child[rank] = 0;
-  if (d->state != STATE_runs) return;
-  d->status = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : EXIT_PEER;
-  d->state = STATE_failed;
 }
 
 Status comm_end(Comm *c, Status mine) {

@@ -26,7 +26,7 @@ static Status describe(Arena *a, Feed *f, const FeedOptions *o) {
     for (uint32_t d = 0; d < in->ndim; d++) {
       const PlanDim *dim = &p->dim.at[in->dim[d]];
       const PlanDim *whole = dim->whole ? &p->dim.at[dim->whole] : dim;
-      s.dim[d] = (StorageDim){.name = whole->name, .extent = whole->extent, .size = whole->size, .axis = (int)d};
+      s.dim[d] = (StorageDim){.name = whole->name, .extent = whole->extent, .size = whole->size, .axis = (int)d, .chunks = whole->chunks};
       if (dim->whole) plan_cut(p, dim, o->rank, &s.dim[d].first, &s.dim[d].part);
       if (d) shape[d - 1] = whole->extent, count *= whole->extent;
     }

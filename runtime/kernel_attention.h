@@ -92,7 +92,7 @@ ATTN_SLOW void AT(strip_in)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h) {
     AT(turned)(z->q, ATTN_STRIP, u->rows, width, ATTN_STRIP, width);
   }
   for (int i = 0; i < ATTN_STRIP; i++) z->top[i] = (W)-1e30, z->sum[i] = 0;
-  AT(range)(a, z->q0, z->n, &z->from, &z->to);
+  AT(range)(h, z->q0, z->n, &z->from, &z->to);
   for (i64 i = 0; i < d * ATTN_STRIP && z->from >= z->to; i++) z->o[i] = 0;
 }
 
@@ -122,7 +122,7 @@ ATTN_SLOW void AT(half_block)(AT(Forward) *u, const AT(Head) *h, i64 strips, con
   i64 width = AT(width)(a), n = 0;
   for (i64 i = 0; i < 2 * strips; i++) {
     AT(Strip) *z = &u->strip[i / 2];
-    i64 at = i % 2 * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(a, z->q0, z->n,
+    i64 at = i % 2 * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see = AT(seen)(h, z->q0, z->n,
         k0, m, at), up = AT(up)(see);
     if (k0 < z->from || see <= 0) continue;
     panel[n].z = z, panel[n].at = at, panel[n].m = m, panel[n].see = see;
@@ -178,7 +178,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *n
     z->q0 = q0 + i * ATTN_STRIP, z->n = n - i * ATTN_STRIP < ATTN_STRIP ? n - i * ATTN_STRIP : ATTN_STRIP;
     AT(strip_in)(u, z, h);
   }
-  AT(range)(a, q0, n, &from, &to);
+  AT(range)(h, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv;
     const W *k = 0, *v = 0;
@@ -199,7 +199,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *n
       AT(Strip) *z = &u->strip[i];
       i64 m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS, see[2];
       if (k0 < z->from || m <= 0) continue;
-      for (int x = 0; x < 2; x++) see[x] = AT(seen)(a, z->q0, z->n, k0, m, x * ATTN_PANEL);
+      for (int x = 0; x < 2; x++) see[x] = AT(seen)(h, z->q0, z->n, k0, m, x * ATTN_PANEL);
       if (a->draws) AT(drawn)(h, z->q0, z->n, k0, m, u->keep);
       AT(across)(see, u->p, k, sk, z->q, d, &u->soon);
       for (int at = 0; at < z->n; at += ATTN_PANEL) {
@@ -306,7 +306,7 @@ ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, co
     i64 k0, i64 m, AT(Sum) dk, AT(Sum) dv) {
   const Attention *a = h->a;
   i64 d = a->d, width = AT(width)(a), n = z->n, see[2];
-  for (int i = 0; i < 2; i++) see[i] = AT(seen)(a, z->q0, n, k0, m, i * ATTN_PANEL);
+  for (int i = 0; i < 2; i++) see[i] = AT(seen)(h, z->q0, n, k0, m, i * ATTN_PANEL);
   AT(across)(see, u->p, k, sk, z->q, d, &u->soon);
   AT(across)(see, u->ds, v, sv, z->o, d, &u->soon);
   for (int at = 0; at < n; at += ATTN_PANEL) {
@@ -365,7 +365,7 @@ ATTN_SLOW void AT(half_gradients)(AT(Backward) *u, const AT(Head) *h, i64 first,
   for (i64 i = 2 * first; i < 2 * last + 2; i++) {
     AT(Back) *z = &u->strip[i / 2];
     i64 at = i % 2 * ATTN_PANEL, column = i * ATTN_PANEL, m = z->to - k0 < ATTN_KEYS ? z->to - k0 : ATTN_KEYS,
-        see = AT(seen)(a, z->q0, z->n, k0, m, at), half = n % 2;
+        see = AT(seen)(h, z->q0, z->n, k0, m, at), half = n % 2;
     const uint32_t *q = (const uint32_t *)(const void *)z->qx.turned + at,
         *dout = (const uint32_t *)(const void *)z->ox.turned + at;
     for (i64 j = 0; j < AT(up)(some); j += 32) {
@@ -419,7 +419,7 @@ ATTN_SLOW void AT(back_in)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h) {
   if (AT(paired)(a)) AT(half_queries_in)(u, z, h);
 #endif
   if (!AT(paired)(a)) AT(queries_in)(z, h);
-  AT(range)(a, z->q0, z->n, &z->from, &z->to);
+  AT(range)(h, z->q0, z->n, &z->from, &z->to);
 }
 
 // last: of those that add to dk and dv, which are written next
@@ -452,7 +452,7 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Part) *part, const AT(Part) *n
     z->q0 = q0 + i * ATTN_STRIP, z->n = n - i * ATTN_STRIP < ATTN_STRIP ? n - i * ATTN_STRIP : ATTN_STRIP;
     AT(back_in)(u, z, h);
   }
-  AT(range)(a, q0, n, &from, &to);
+  AT(range)(h, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
     i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, end = -1;
     (void)end;                               // of the strips that see some of the keys: tiles take them at once

@@ -27,6 +27,9 @@ typedef struct {
   double  enlarge;                           // 1 / (1 - p)
   int64_t slot_seed, slot_step, slot_sample; // of the scalar block
   int64_t number[ATTN_DIMS], number_s, number_t, number_sample;     // strides of the pairs' numbers
+  // parts of dims: 1 + slot of the scalar block with the number of the first entry; 0: it is whole
+  int64_t first_s, first_t, first[ATTN_DIMS];
+  int64_t zigzag, length;                    // queries lie in zigzag order of so many chunks of so many; 0: in order
   int32_t direct, near, work;                // backward: dk and dv are added up where they end, on the stack, or in work, a buffer's number
 } Attention;
 #endif
@@ -289,6 +292,7 @@ typedef struct {                             // where the operands of one head b
   const Attention *a;
   char *at[ATTN_OPERANDS];
   i64 number, seed;                          // of its first pair
+  i64 first;                                 // number of the first query
   uint32_t step, hash;
 } AT(Head);
 
@@ -308,12 +312,22 @@ ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, const
     for (int32_t i = 0; i < a->nshared + a->ngroup; i++) off += digit[i] * a->step[o][i];
     h->at[o] = (char *)buf[a->buffer[o]] + off * AT(size)(a->stored[o]);
   }
-  if (!a->draws) return;
   const i64 *slot = (const i64 *)scalars;
+  h->first = a->first_s ? slot[a->first_s - 1] : 0;
+  if (!a->draws) return;
   h->seed = slot[a->slot_seed], h->step = (uint32_t)slot[a->slot_step];
   h->hash = a->random < 0 ? a->hash : (uint32_t)*(const i64 *)buf[a->random];
   h->number = slot[a->slot_sample] * a->number_sample;
-  for (int32_t i = 0; i < a->nshared + a->ngroup; i++) h->number += digit[i] * a->number[i];
+  for (int32_t i = 0; i < a->nshared + a->ngroup; i++)
+    h->number += (digit[i] + (a->first[i] ? slot[a->first[i] - 1] : 0)) * a->number[i];
+  if (a->first_t) h->number += slot[a->first_t - 1] * a->number_t;
+}
+// the number of a query; a block of queries has neighbouring ones
+MT_FN i64 AT(number)(const AT(Head) *h, i64 q) {
+  const Attention *a = h->a;
+  i64 at = h->first + q, chunk = a->zigzag ? at / a->length : 0;
+  if (!a->zigzag) return at;
+  return (chunk % 2 ? a->zigzag - 1 - chunk / 2 : chunk / 2) * a->length + at % a->length;
 }
 MT_FN char *AT(row)(const AT(Head) *h, int o, i64 along, i64 i) { return h->at[o] + i * along * AT(size)(h->a->stored[o]); }
 
@@ -339,15 +353,18 @@ MT_FN void AT(soon_share)(AT(Soon) *z, const AT(Head) *h, int o, i64 first, i64 
 }
 
 // keys that the queries q0 … q0+n-1 may see
-MT_FN void AT(range)(const Attention *a, i64 q0, i64 n, i64 *from, i64 *to) {
+MT_FN void AT(range)(const AT(Head) *h, i64 q0, i64 n, i64 *from, i64 *to) {
+  const Attention *a = h->a;
+  q0 = AT(number)(h, q0);
   *to = a->causal && q0 + n < a->t ? q0 + n : a->t;
   *from = a->window > 0 && q0 - a->window + 1 > 0 ? (q0 - a->window + 1) / ATTN_KEYS * ATTN_KEYS : 0;
   if (n <= 0) *to = *from;
 }
 
 // keys of a block that a panel of queries may see
-MT_FN i64 AT(seen)(const Attention *a, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
-  i64 see = q0 + panel + ATTN_PANEL - k0;
+MT_FN i64 AT(seen)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
+  const Attention *a = h->a;
+  i64 see = AT(number)(h, q0) + panel + ATTN_PANEL - k0;
   return panel >= n ? 0 : !a->causal || see > m ? m : see < 0 ? 0 : see;
 }
 
@@ -362,7 +379,7 @@ MT_FN void AT(soon_keys)(AT(Soon) *z, const AT(Part) *x, const AT(Part) *next, i
     AT(soon_share)(z, &next->h, ATTN_q, next->q0, next->n, i, shares, 0);
     if (back) AT(soon_share)(z, &next->h, ATTN_out, next->q0, next->n, i, shares, 0);
     if (back) AT(soon_share)(z, &next->h, ATTN_dout, next->q0, next->n, i, shares, 0);
-    if (first >= end) h = &next->h, AT(range)(a, next->q0, next->n, &first, &end);
+    if (first >= end) h = &next->h, AT(range)(h, next->q0, next->n, &first, &end);
   }
   AT(soon_share)(z, &x->h, back ? ATTN_dq : ATTN_out, x->q0, x->n, i, shares, 1);
   i64 keys = end - first < ATTN_KEYS ? end - first : ATTN_KEYS;
@@ -370,7 +387,7 @@ MT_FN void AT(soon_keys)(AT(Soon) *z, const AT(Part) *x, const AT(Part) *next, i
 }
 // times: how often it is asked for each strip of queries that sees the keys
 MT_FN void AT(soon_pace)(AT(Soon) *z, const AT(Part) *x, i64 k0, i64 times) {
-  i64 from = x->h.a->causal && k0 > x->q0 ? k0 - x->q0 : 0, strips = (x->n - from + ATTN_STRIP - 1) / ATTN_STRIP;
+  i64 q0 = AT(number)(&x->h, x->q0), from = x->h.a->causal && k0 > q0 ? k0 - q0 : 0, strips = (x->n - from + ATTN_STRIP - 1) / ATTN_STRIP;
   z->pace = strips > 0 ? (z->rows + strips * times - 1) / (strips * times) : z->rows;
 }
 
@@ -378,12 +395,13 @@ MT_FN void AT(soon_pace)(AT(Soon) *z, const AT(Part) *x, i64 k0, i64 times) {
 ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 at, uint8_t *ok) {
   const Attention *a = h->a;
   q0 += at, n = n - at < ATTN_PANEL ? n - at : ATTN_PANEL;
-  if (!h->at[ATTN_mask] && (!a->causal || k0 + m - 1 <= q0) && (a->window <= 0 || q0 + n - 1 - k0 < a->window)) return 0;
+  i64 mine = AT(number)(h, q0);
+  if (!h->at[ATTN_mask] && (!a->causal || k0 + m - 1 <= mine) && (a->window <= 0 || mine + n - 1 - k0 < a->window)) return 0;
   i64 most = a->window > 0 ? a->window - 1 : (i64)1 << 40, least = a->causal ? 0 : -((i64)1 << 40);
   int8_t number[ATTN_PANEL];
   for (int i = 0; i < ATTN_PANEL; i++) number[i] = (int8_t)i;
   for (i64 j = 0; j < m; j++) {
-    i64 lo = least - (q0 - k0 - j), hi = most - (q0 - k0 - j);         // of the query's number in the panel
+    i64 lo = least - (mine - k0 - j), hi = most - (mine - k0 - j);         // of the query's number in the panel
     int8_t first = (int8_t)(lo < 0 ? 0 : lo > ATTN_PANEL ? ATTN_PANEL : lo),
         last = (int8_t)(hi < -1 ? -1 : hi > ATTN_PANEL ? ATTN_PANEL : hi);
     for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (number[i] >= first) & (number[i] <= last);
@@ -405,9 +423,9 @@ ATTN_SLOW void AT(drawn)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_
   uint64_t seed = (uint64_t)h->seed;
   uint32_t step = h->step, hash = h->hash, least = a->least;
   for (int at = 0; at < ATTN_STRIP; at += ATTN_PANEL) {
-    i64 see = AT(seen)(a, q0, n, k0, m, at), by = a->number_s;
+    i64 see = AT(seen)(h, q0, n, k0, m, at), by = a->number_s;
     for (i64 j = 0; j < see; j++) {
-      i64 number = h->number + (q0 + at) * by + (k0 + j) * a->number_t;
+      i64 number = h->number + (AT(number)(h, q0) + at) * by + (k0 + j) * a->number_t;
       uint32_t draw[ATTN_PANEL];
       for (int i = 0; i < ATTN_PANEL; i++) draw[i] = philox_at(seed, step, hash, (uint64_t)(number + i * by)).w[0] >> 8;
       for (int i = 0; i < ATTN_PANEL; i++) keep[j * ATTN_STRIP + at + i] = draw[i] >= least;

@@ -248,6 +248,7 @@ static void write_dims(const Plan *p, Text *t) {
     text_puts(t, d->sample ? " sample" : "");
     if (d->whole) text_puts(t, " part"), put_int(t, d->whole);
     for (uint32_t k = 0; k < d->ncut; k++) put_word(t, p->axis.at[d->cut[k]].name);
+    if (d->chunks) text_puts(t, " zigzag"), put_int(t, d->chunks);
     text_puts(t, "\n");
   }
 }
@@ -262,6 +263,7 @@ static void read_dim(Reader *r) {
     more = a < r->plan->axis.n && a < 8;
     if (more) d.cut[d.ncut++] = (uint8_t)a;
   }
+  if (get_flag(r, "zigzag")) d.chunks = get_size(r);
   vec_push(r->plan->arena, &r->plan->dim, d);
 }
 

@@ -37,9 +37,9 @@ typedef struct { uint32_t buffer; int64_t at; } PlanArg;           // at: byte o
 typedef struct { Str name; DType dtype; int64_t at; } PlanSlot;    // of the scalar block: f64 or i64, at a multiple of 8
 
 // ---- what the model said --------------------------------------------------------------------------------------------
-// sample: counts samples (batch). A rank's part of dim `whole` (0: none), cut by these axes, the first the slowest.
+// sample: counts samples (batch). chunks: it lies in zigzag order, see StorageDim. A rank's part of dim `whole` (0: none), cut by these axes, the first the slowest.
 enum { PLAN_CUTS = 4 };
-typedef struct { Str name; int64_t extent, size; bool sample; uint32_t whole, ncut; uint8_t cut[PLAN_CUTS]; } PlanDim;
+typedef struct { Str name; int64_t extent, size; bool sample; uint32_t whole, ncut; uint8_t cut[PLAN_CUTS]; int64_t chunks; } PlanDim;
 typedef struct { Str name; int64_t size; } PlanAxis;
 typedef struct { Str path; uint32_t line, col; Str what; } PlanLine;                // a model line; what: "attention", "dot"
 typedef struct { Str name; double value; Str word; } PlanNum;      // word: 0 when the value is a number

@@ -166,7 +166,7 @@ Storage plan_storage(const Plan *p, const PlanVar *v) {
   for (uint32_t i = 0; i < v->ndim; i++) {
     const PlanDim *d = &p->dim.at[v->dim[i]];
     if (d->whole) d = &p->dim.at[d->whole];
-    s.dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->size, .axis = v->axis[i]};
+    s.dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->size, .axis = v->axis[i], .chunks = d->chunks};
   }
   return s;
 }

@@ -40,6 +40,8 @@ static bool check_dims(Check *c) {
     if (d->extent < 0 || d->size < d->extent || d->size > INT64_C(1) << 40)
       return no(c, "dim %s has %lld entries in %lld", d->name, (long long)d->extent, (long long)d->size);
     if (!d->whole != !d->ncut || d->whole >= i) return no(c, "dim %s is a part of no dim above it", d->name);
+    if (d->chunks && (d->chunks % 2 || d->size % d->chunks || d->size != d->extent || d->whole))
+      return no(c, "dim %s cannot lie in %lld chunks", d->name, (long long)d->chunks);
     int64_t n = d->size;
     uint32_t used = 0;
     for (uint32_t k = 0; k < d->ncut; k++) {

@@ -153,13 +153,18 @@ int64_t storage_here(const Storage *s) {
 static int64_t element_here(const Storage *s, int64_t at, int64_t most, int64_t *n) {
   int64_t here = 0, step = 1;
   bool all = true, in = true;
-  for (int i = 0; i < s->ndim; i++) all &= !s->dim[i].part;
+  for (int i = 0; i < s->ndim; i++) all &= !s->dim[i].part && !s->dim[i].chunks;
   *n = most;
   if (all) return at;
   for (int i = s->ndim; i-- > 0; at /= s->dim[i].size) {
     const StorageDim *d = &s->dim[i];
-    int64_t k = at % d->size, end = d->part ? d->first + d->part : d->size;
-    if (i == s->ndim - 1) *n = MIN(most, (k < d->first ? d->first : k < end ? end : d->size) - k);
+    int64_t k = at % d->size, end = d->part ? d->first + d->part : d->size, row = d->size;
+    if (d->chunks) {
+      int64_t length = d->size / d->chunks, chunk = k / length, in_chunk = k % length;
+      chunk = chunk < d->chunks / 2 ? 2 * chunk : 2 * (d->chunks - 1 - chunk) + 1;
+      k = chunk * length + in_chunk, row = (chunk + 1) * length;
+    }
+    if (i == s->ndim - 1) *n = MIN(most, MIN(k < d->first ? d->first : k < end ? end : d->size, row) - k);
     in &= k >= d->first && k < end;
     here += (k - d->first) * step, step *= end - d->first;
   }

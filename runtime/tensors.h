@@ -17,7 +17,8 @@ typedef struct {
   Str     name;                              // "heads"
   int64_t extent, size;
   int     axis;                              // the axis of the tensor it belongs to: from 0, ascending
-  int64_t first, part;                       // only entries first … first+part-1 lie here; part 0: all of them
+  int64_t first, part;                       // only places first … first+part-1 lie here; part 0: all of them
+  int64_t chunks;                            // entries lie in zigzag order of so many chunks: 0, n-1, 1, n-2, …; 0: in order
 } StorageDim;
 
 typedef struct {
