@@ -144,6 +144,7 @@ typedef struct {
   uint8_t axis[MAX_DIMS];                    // parameters: the axis of the checkpoint tensor of each dim, from 0,
                                              // ascending: [embed, (qkv, heads, hd)], stored [embed, 3·heads·hd], has
                                              // 0 1 1 1
+  uint8_t partial;                           // of a rank's own program: the sum over these axes is the variable's value
   Span    loc;
   Str     why;                               // "gpt2.mt: param" or the pass that made it
 } Var;

@@ -209,6 +209,7 @@ static void put_var_decl(Text *t, const Module *m, const Var *v) {
     put_numbers(t, (double[]){v->a, v->b}, v->b != 0 ? 2 : v->a != 0);
   }
   text_puts(t, v->decay ? " decay" : "");
+  if (v->partial) text_puts(t, " partial("), put_axes(t, m, v->partial, ", "), text_puts(t, ")");
   if (stored) {
     double axis[MAX_DIMS];
     for (uint32_t i = 0; i < y->ndim; i++) axis[i] = v->axis[i];

@@ -260,6 +260,7 @@ static bool read_variable(Reader *r, const IrTree *t) {
     if (*k->text == '=') ok = read_init(r, k->kid, &v);
     else if (*k->text == 'o') ok = read_var(r, k->kid, &v.of);
     else if (*k->text == 's') ok = read_stored(r, k, &v);
+    else if (*k->text == 'p') ok = read_axes(r, k, &v.partial);
     else v.decay = true;
     if (!ok) return false;
   }

@@ -36,7 +36,7 @@ static void irt_error(const Span *at, IrParse *p, const char *message);
 %token <tree> PLACE "a place"
 %token <text> W_mesh "mesh" W_map "map" W_weak "weak" W_dim "dim" W_size "size" W_of "of" W_zigzag "zigzag" W_part "part"
 %token <text> W_sample "sample" W_ragged "ragged" W_set "set" W_output "output" W_coef "coef" W_per_step "per_step"
-%token <text> W_var "var" W_decay "decay" W_stored "stored" W_fn "fn" W_body "body" W_in "in" W_layer "layer" W_fwd "fwd"
+%token <text> W_var "var" W_decay "decay" W_stored "stored" W_partial "partial" W_fn "fn" W_body "body" W_in "in" W_layer "layer" W_fwd "fwd"
 
 %type <tree> item dim_attr var_attr size value bare arg formal ret node result type along note along_axis
 %type <chain> lines nodes sizes axes dim_attrs var_attrs out_attrs values value_list args formals formal_list rets ret_list
@@ -88,6 +88,7 @@ var_attr: '=' NAME                    { $$ = TREE(attr, @1, "=", one(LEAF(call, 
         | '=' NAME '(' nums ')'       { $$ = TREE(attr, @1, "=", one(TREE(call, @2, $2, $4))); }
         | W_of VAR                    { $$ = TREE(attr, @1, $1, one(LEAF(var, @2, $2))); }
         | W_decay                     { $$ = TREE(attr, @1, $1, NONE); }
+        | W_partial '(' axes ')'      { $$ = TREE(attr, @1, $1, $3); }
         | W_stored '(' nums ')'       { $$ = TREE(attr, @1, $1, $3); } ;
 nums: NUM                             { $$ = one(NUMBER(@1, $1)); }
     | nums ',' NUM                    { $$ = add($1, NUMBER(@3, $3)); } ;
@@ -184,7 +185,7 @@ note: PLACE
 
 name: word | STRING ;
 word: NAME | W_mesh | W_map | W_weak | W_dim | W_size | W_of | W_zigzag | W_part | W_sample | W_ragged | W_set | W_output | W_coef
-    | W_per_step | W_var | W_decay | W_stored | W_fn | W_body | W_in | W_layer | W_fwd ;
+    | W_per_step | W_var | W_decay | W_stored | W_partial | W_fn | W_body | W_in | W_layer | W_fwd ;
 %%
 static IrChain add(IrChain a, IrTree *t) { return cat(a, one(t)); }
 

@@ -6,7 +6,7 @@
 // The words that open an item or part of one; each may still be a name.
 #define IR_WORDS(X) \
   X(mesh) X(map) X(weak) X(dim) X(size) X(of) X(zigzag) X(part) X(sample) X(ragged) X(set) X(output) X(coef) X(per_step) \
-  X(var) X(decay) X(stored) X(fn) X(body) X(in) X(layer) X(fwd)
+  X(var) X(decay) X(stored) X(partial) X(fn) X(body) X(in) X(layer) X(fwd)
 
 typedef struct { IrTree *first, *last; } IrChain;
 typedef union { Str text; double num; IrTree *tree; IrChain chain; } IrValue;      // of a token or a rule

@@ -94,7 +94,7 @@ static void emit_vars(Emit *e) {
       const Type *t = &m->type.at[x->type];
       if ((int)x->kind != k || x->kind == VAR_scalar) continue;
       PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim,
-                    .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay,
+                    .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay, .partial = x->partial,
                     .line = line_of(e, x->loc, "param")};
       for (int i = 0; i < t->ndim; i++) pv.dim[i] = e->dim[t->dim[i]], pv.axis[i] = x->axis[i];
       pv.buffer = e->var[v] = plan_buffer(p, x->name, mem[k], -1, type_bytes(m, t), t->dtype);
@@ -108,7 +108,8 @@ static const Node *behind_views(const Fn *f, ValId *v, bool casts) {
   for (;; *v = node_in(f, fn_node(f, f->val.at[*v].def))[0]) {
     NodeId d = f->val.at[*v].def;
     if (!d) return 0;
-    if (!op_is_view(fn_node(f, d)->op) && !(casts && fn_node(f, d)->op == OP_cast)) return fn_node(f, d);
+    Op op = fn_node(f, d)->op;
+    if (!op_is_view(op) && op != OP_take_shard && !(casts && op == OP_cast)) return fn_node(f, d);
   }
 }
 

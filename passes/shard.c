@@ -278,6 +278,7 @@ bool pass_shard(Module *m) {
   FnId n = m->fn.n;
   for (VarId v = 1, nvar = m->var.n; v < nvar; v++) {
     TypeId type = type_here(p, m->var.at[v].type);
+    m->var.at[v].partial = m->type.at[m->var.at[v].type].pending_axes;
     m->var.at[v].type = type;
   }
   for (FnId i = 1; i < n; i++) {

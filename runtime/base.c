@@ -328,12 +328,15 @@ Status fail(Status code, const char *fmt, ...) {
     va_end(args);
   }
   if (!all) all = few;
+  char *line = 0;                            // written at once: other ranks have the same standard error
+  size_t size = 0;
+  FILE *to = open_memstream(&line, &size);
   fflush(stdout);
-  flockfile(stderr);
-  fprintf(stderr, "%s: ", program_name);
-  put_plain(all, stderr);
-  fputc('\n', stderr);
-  funlockfile(stderr);
+  fprintf(to ? to : stderr, "%s: ", program_name);
+  put_plain(all, to ? to : stderr);
+  fputc('\n', to ? to : stderr);
+  if (to && !fclose(to)) fwrite(line, 1, size, stderr);
+  free(line);
   if (all != few) free(all);
   return code;
 }

@@ -344,7 +344,10 @@ static void write_vars(const Plan *p, Text *t) {
         put_word(t, dtype_name(v->dtype));
     text_puts(t, " buffer"), put_int(t, v->buffer), text_puts(t, " of"), put_int(t, v->of);
     text_puts(t, " init"), put_word(t, init_name[v->init]), put_real(t, v->a), put_real(t, v->b);
-    text_puts(t, v->decay ? " decay" : ""), put_dims(p, t, v->dim, v->ndim, v->axis),
+    text_puts(t, v->decay ? " decay" : "");
+    for (uint32_t a = 0; a < p->axis.n; a++)
+      if (v->partial >> a & 1) text_puts(t, " partial"), put_word(t, p->axis.at[a].name);
+    put_dims(p, t, v->dim, v->ndim, v->axis),
         text_printf(t, " @%u\n", v->line);
   }
 }
@@ -358,7 +361,14 @@ static void read_var(Reader *r) {
   v.name = get_word(r), v.dtype = get_dtype(r);
   get_key(r, "buffer"), v.buffer = get_id(r), get_key(r, "of"), v.of = get_id(r);
   get_key(r, "init"), v.init = (PlanInit)GET(r, init_name, "initial value"), v.a = get_real(r), v.b = get_real(r);
-  v.decay = get_flag(r, "decay"), get_dims(r, v.dim, &v.ndim, v.axis), v.line = get_line(r);
+  v.decay = get_flag(r, "decay");
+  while (get_flag(r, "partial")) {
+    uint32_t a = 0;
+    while (a < r->plan->axis.n && a < 8 && !get_flag(r, r->plan->axis.at[a].name)) a++;
+    if (a == r->plan->axis.n || a == 8) { wrong(r, "an axis is missing"); return; }
+    v.partial |= (uint8_t)(1u << a);
+  }
+  get_dims(r, v.dim, &v.ndim, v.axis), v.line = get_line(r);
   vec_push(r->plan->arena, &r->plan->var, v);
 }
 

@@ -69,6 +69,7 @@ typedef struct {
   uint32_t buffer, of, line;                 // of: the parameter (copies, gradients, moments)
   PlanInit init; double a, b;                // normal(0, a) · uniform(a, b)
   bool decay;
+  uint8_t partial;                           // its value is the sum of the ranks' over these axes (a mask)
 } PlanVar;
 
 typedef struct {
@@ -271,7 +272,8 @@ double   plan_num(const PlanCall *c, const char *name, double otherwise);
 void     plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int64_t *n);
 int64_t  plan_coord(const Plan *p, int64_t rank, uint32_t axis);
 Storage  plan_part(const Plan *p, const PlanVar *v, int64_t rank);   // of rank's part of the variable
-bool     plan_owns(const Plan *p, const PlanVar *v, int64_t rank);   // it is the first rank with this part
+// It is the first rank with this part, or this share of a sum; added: it is not the first with a share.
+bool     plan_owns(const Plan *p, const PlanVar *v, int64_t rank, bool *added);
 Storage  plan_storage(const Plan *p, const PlanVar *v);           // of the whole variable, not of a rank's part
 int64_t  plan_count(const Plan *p, const uint32_t *dim, uint32_t ndim, bool padded);            // product of sizes or extents
 int64_t  plan_ranks(const Plan *p);

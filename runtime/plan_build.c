@@ -191,12 +191,16 @@ Storage plan_part(const Plan *p, const PlanVar *v, int64_t rank) {
   return s;
 }
 
-bool plan_owns(const Plan *p, const PlanVar *v, int64_t rank) {
+bool plan_owns(const Plan *p, const PlanVar *v, int64_t rank, bool *added) {
   uint32_t cut = 0;
   for (uint32_t i = 0; i < v->ndim; i++)
     for (uint32_t k = 0; k < p->dim.at[v->dim[i]].ncut; k++) cut |= 1u << p->dim.at[v->dim[i]].cut[k];
-  for (uint32_t a = 0; a < p->axis.n; a++)
-    if (!(cut >> a & 1) && plan_coord(p, rank, a)) return false;
+  *added = false;
+  for (uint32_t a = 0; a < p->axis.n; a++) {
+    if (cut >> a & 1 || !plan_coord(p, rank, a)) continue;
+    if (!(v->partial >> a & 1)) return false;
+    *added = true;
+  }
   return true;
 }
 

@@ -48,6 +48,20 @@ void state_init(Arena *a, const Plan *p, Dev *d, State *s) {
   }
 }
 
+static void piece_add(const Piece *p, const Storage *s, const void *at, int64_t first, int64_t n, DType t, void *dst) {
+  enum { SOME = 512 };
+  _Alignas(8) char room[SOME * 8];
+  for (int64_t i = 0; i < n; i += SOME) {
+    int64_t some = MIN(SOME, n - i);
+    memset(room, 0, sizeof room);            // what is not of this part stays
+    piece_get(p, s, at, first + i, some, t, room);
+    for (int64_t k = 0; k < some; k++) {
+      char *to = (char *)dst + (size_t)(i + k) * dtype_bytes(t);
+      dtype_store(t, to, dtype_load(t, to) + dtype_load(t, room + (size_t)k * dtype_bytes(t)));
+    }
+  }
+}
+
 static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, void *dst) {
   State *s = user;
   const uint64_t *at = map_get(&s->by_name, key_of(t->name));
@@ -56,8 +70,11 @@ static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, v
   const Comm *comm = dev_comm(s->dev);
   for (int64_t r = 0; r < comm_ranks(comm); r++) {         // each part from the first rank that has it
     Storage storage = storage_at(s, st->var, r);
-    if (plan_owns(s->plan, &s->plan->var.at[st->var], r))
-      piece_get(&st->piece, &storage, comm_of(comm, r, var_at(s, st->var)), first, n, t->dtype, dst);
+    bool added;
+    if (!plan_owns(s->plan, &s->plan->var.at[st->var], r, &added)) continue;
+    void *there = comm_of(comm, r, var_at(s, st->var));
+    if (!added) piece_get(&st->piece, &storage, there, first, n, t->dtype, dst);
+    else piece_add(&st->piece, &storage, there, first, n, t->dtype, dst);
   }
   return 0;
 }

@@ -10,7 +10,7 @@ static const char *const words[] = {
 #define OP(name, in, out, flags, attrs, shape, vjp, split, kernel) #name,
 #include "compiler/ops.def"
 #undef OP
-  "mesh", "map", "weak", "dim", "size", "of", "zigzag", "part", "sample", "ragged", "set", "output", "coef", "per_step", "var", "decay", "stored", "fn", "body",
+  "mesh", "map", "weak", "dim", "size", "of", "zigzag", "part", "sample", "ragged", "set", "output", "coef", "per_step", "var", "decay", "stored", "partial", "fn", "body",
   "in", "layer", "fwd", "over = tp", "at = 1", "by = -1", "fill = inf", "reverse = 1", "path = \"p\"", "eps = nan", "param", "scalar", "grad", "normal(1)",
   "(", ")", "[", "]", "{", "}", "=", "->", "|", "|tp", "|dp", ",", ":", ";", " sum(tp)", " max(dp)", "\n", "#", "\"", "\"\\x01\\n\"", "%1", "%2", "%99999999999", "@w",
   "@$step", "@\"{x}\"", "0", "1", "-1", "9223372036854775807", "1e999", "0.5", "5x", "t.mt:1:2-3:4", "t.mt:99999999999:1", "f32[]", "i32[seq]", "bool", "$", "é", "\r\n", "\t",
