@@ -371,7 +371,6 @@ MT_FN i64 AT(seen)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 panel) {
 // While a part's keys k0 … are gone through: the next keys, or the first that the next part sees; a share of what else
 // that one reads, and of what this one writes.
 MT_FN void AT(soon_keys)(AT(Soon) *z, const AT(Part) *x, const AT(Part) *next, int back, i64 k0, i64 from, i64 to) {
-  const Attention *a = x->h.a;
   const AT(Head) *h = &x->h;
   i64 first = k0 + ATTN_KEYS, end = to, i = (k0 - from) / ATTN_KEYS, shares = (to - from + ATTN_KEYS - 1) / ATTN_KEYS;
   z->n = z->rows = 0;

@@ -89,7 +89,7 @@ static void compiled_test(void **state) {
   Arena *a = arena_create();
   Plan *p = emit(module(a), (EmitOptions){.model = "empty"});
   Dev *d;
-  assert_int_equal(dev_open(a, p, (DevOptions){2, false, 0}, &d), 0);
+  assert_int_equal(dev_open(a, p, (DevOptions){.threads = 2}, &d), 0);
   dev_feed(d, feed, p);
   dev_cell(d, &(DevCell){.fn = plan_find_fn(p, "eval"), .first = true});
   assert_int_equal(dev_sync(d), 0);

@@ -67,7 +67,7 @@ static Status train_nothing(Arena *a, Plan *p, Dev *d) {
 static void use(Arena *a, Plan *p) {
   Dev *d = 0;
   p->source.n = p->object.n = 1;             // no kernel will run
-  if (memory_of(p) < 1 << 26 && !dev_open(a, p, (DevOptions){1, true, 0}, &d)) train_nothing(a, p, d);
+  if (memory_of(p) < 1 << 26 && !dev_open(a, p, (DevOptions){.threads = 1, .times = true}, &d)) train_nothing(a, p, d);
   dev_close(d);
 }
 

@@ -89,8 +89,8 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   vec_push(a, &p->optimizer.num, (PlanNum){plan_str(p, "lr"), b->lr, 0});
   const char *axes[] = {"pp", "dp", "ep", "cp", "tp"};
   for (size_t i = 0; i < COUNT(axes); i++) vec_push(a, &p->axis, (PlanAxis){plan_str(p, axes[i]), 1});
-  uint32_t batch = plan_dim(p, (PlanDim){"batch", b->batch, b->batch, true}), seq = plan_dim(p, (PlanDim){"seq", b->seq, b->seq, false});
-  uint32_t vocab = plan_dim(p, (PlanDim){"vocab", b->vocab, b->size, false}), embed = plan_dim(p, (PlanDim){"embed", b->embed, b->embed, false});
+  uint32_t batch = plan_dim(p, (PlanDim){.name = "batch", .extent = b->batch, .size = b->batch, .sample = true}), seq = plan_dim(p, (PlanDim){.name = "seq", .extent = b->seq, .size = b->seq, .sample = false});
+  uint32_t vocab = plan_dim(p, (PlanDim){.name = "vocab", .extent = b->vocab, .size = b->size, .sample = false}), embed = plan_dim(p, (PlanDim){.name = "embed", .extent = b->embed, .size = b->embed, .sample = false});
   uint32_t at_param = plan_line(p, "bigram.mt", 3, 5, "param"), at_gather = plan_line(p, "bigram.mt", 5, 7, "gather");
   uint32_t at_head = plan_line(p, "bigram.mt", 6, 12, "dot"), at_loss = plan_line(p, "bigram.mt", 7, 10, "cross_entropy");
 
@@ -108,11 +108,11 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   uint32_t d = value(p, "dlogits", MEM_activations, rows * b->size, T), row = value(p, "rowloss", MEM_activations, rows, DT_f64);
   uint32_t logits = value(p, "logits", MEM_outputs, rows * b->size, T), work = value(p, "work", MEM_workspace, b->size + 8, DT_f64);
 
-  PlanVar v = {plan_str(p, "wte.weight"), PVAR_param, T, 2, {vocab, embed}, {0, 1}, wte, 0, at_param, PINIT_normal, 0.5, 0, true};
+  PlanVar v = {plan_str(p, "wte.weight"), PVAR_param, T, 2, {vocab, embed}, {0, 1}, wte, 0, at_param, PINIT_normal, 0.5, 0, true, 0};
   vec_push(a, &p->var, v);
   v.name = plan_str(p, "head.{embed}.weight"), v.buffer = head;      // one tensor for each entry of embed
   vec_push(a, &p->var, v);
-  PlanVar g = {plan_str(p, "wte.weight:grad"), PVAR_grad, T, 2, {vocab, embed}, {0, 1}, dwte, 1, at_param, PINIT_zeros, 0, 0, false};
+  PlanVar g = {plan_str(p, "wte.weight:grad"), PVAR_grad, T, 2, {vocab, embed}, {0, 1}, dwte, 1, at_param, PINIT_zeros, 0, 0, false, 0};
   vec_push(a, &p->var, g);
   g.name = plan_str(p, "head.{embed}.weight:grad"), g.buffer = dhead, g.of = 2;
   vec_push(a, &p->var, g);

@@ -6,14 +6,16 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#define DIM(name_, extent_, size_, axis_) {.name = name_, .extent = extent_, .size = size_, .axis = axis_}
+
 static void places_test(void **state) {
   (void)state;
   Arena *a = arena_create();
   Work *one, *three;
   assert_int_equal(work_create(a, 1, &one), 0);
   assert_int_equal(work_create(a, 3, &three), 0);
-  Storage tight = {"h.0.w", DT_f32, 3, {{"a", 37, 37, 0}, {"b", 5, 5, 1}, {"c", 61, 61, 2}}};
-  Storage padded = {"h.0.w", DT_f64, 3, {{"a", 37, 40, 0}, {"b", 5, 8, 1}, {"c", 61, 64, 2}}};
+  Storage tight = {"h.0.w", DT_f32, 3, {DIM("a", 37, 37, 0), DIM("b", 5, 5, 1), DIM("c", 61, 61, 2)}};
+  Storage padded = {"h.0.w", DT_f64, 3, {DIM("a", 37, 40, 0), DIM("b", 5, 8, 1), DIM("c", 61, 64, 2)}};
   int64_t n = storage_count(&tight);
   float *x = NEW_N(a, float, n), *y = NEW_N(a, float, n);
   double *z = NEW_N(a, double, storage_count(&padded));
@@ -43,7 +45,7 @@ static void distribution_test(void **state) {
   Arena *a = arena_create();
   Work *w;
   assert_int_equal(work_create(a, 1, &w), 0);
-  Storage s = {"wte.weight", DT_f32, 1, {{"a", 200000, 200000, 0}}}, other = s;
+  Storage s = {"wte.weight", DT_f32, 1, {DIM("a", 200000, 200000, 0)}}, other = s;
   other.name = "wpe.weight";
   int64_t n = storage_count(&s);
   float *x = NEW_N(a, float, n), *y = NEW_N(a, float, n);

@@ -4,9 +4,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#define DIM(name_, extent_, size_, axis_) {.name = name_, .extent = extent_, .size = size_, .axis = axis_}
+
 static Storage experts(void) {
   return (Storage){"experts.{expert}.{gate:w1,w3}.weight", DT_f32, 4,
-                   {{"expert", 2, 2, 0}, {"gate", 2, 2, 1}, {"ff", 3, 4, 2}, {"embed", 5, 5, 3}}};
+                   {DIM("expert", 2, 2, 0), DIM("gate", 2, 2, 1), DIM("ff", 3, 4, 2), DIM("embed", 5, 5, 3)}};
 }
 
 static void names_test(void **state) {
@@ -24,7 +26,7 @@ static void names_test(void **state) {
     assert_int_equal(p.at[i].shape[1], 5);
     assert_int_equal(p.at[i].at, i * 20);
   }
-  Storage attn = {"h.0.attn.c_attn.weight", DT_f32, 4, {{"embed", 64, 64, 0}, {"qkv", 3, 3, 1}, {"heads", 4, 4, 1}, {"hd", 8, 8, 1}}};
+  Storage attn = {"h.0.attn.c_attn.weight", DT_f32, 4, {DIM("embed", 64, 64, 0), DIM("qkv", 3, 3, 1), DIM("heads", 4, 4, 1), DIM("hd", 8, 8, 1)}};
   Pieces q = {0};
   assert_null(storage_pieces(a, &attn, &q));
   assert_int_equal(q.at[0].ndim, 2);
@@ -54,7 +56,7 @@ static void refused_test(void **state) {
     Pieces p = {0};
     assert_string_equal(storage_pieces(a, &s, &p), rows[i].why);
   }
-  Storage big = {"{a}.{b}", DT_f32, 2, {{"a", 1 << 11, 1 << 11, 0}, {"b", 1 << 11, 1 << 11, 1}}};
+  Storage big = {"{a}.{b}", DT_f32, 2, {DIM("a", 1 << 11, 1 << 11, 0), DIM("b", 1 << 11, 1 << 11, 1)}};
   Pieces p = {0};
   assert_non_null(storage_pieces(a, &big, &p));
   big.dim[0].size = big.dim[1].size = INT64_C(1) << 40;
@@ -75,7 +77,7 @@ static void values_test(void **state) {
     for (int i = 0; i < s.ndim; i++) {
       seed = hash_mix(seed, 2);
       int64_t n = (int64_t)(seed % 4) + 1;
-      s.dim[i] = (StorageDim){arena_printf(a, "d%d", i), n, n + (int64_t)(seed >> 8) % 3, i && seed >> 16 & 1 ? s.dim[i - 1].axis : i};
+      s.dim[i] = (StorageDim)DIM(arena_printf(a, "d%d", i), n, n + (int64_t)(seed >> 8) % 3, i && seed >> 16 & 1 ? s.dim[i - 1].axis : i);
       holed[i] = (seed >> 20) % 3 == 0;
       if (holed[i]) text_printf(&name, ".{d%d}", i);
     }
@@ -118,7 +120,7 @@ static void values_test(void **state) {
 static void shapes_test(void **state) {
   (void)state;
   Arena *a = arena_create();
-  Storage s = {"h.0.attn.c_attn.weight", DT_f32, 4, {{"embed", 64, 64, 0}, {"qkv", 3, 3, 1}, {"heads", 4, 4, 1}, {"hd", 8, 8, 1}}};
+  Storage s = {"h.0.attn.c_attn.weight", DT_f32, 4, {DIM("embed", 64, 64, 0), DIM("qkv", 3, 3, 1), DIM("heads", 4, 4, 1), DIM("hd", 8, 8, 1)}};
   Pieces p = {0};
   assert_null(storage_pieces(a, &s, &p));
   struct { int n; int64_t shape[6]; bool fits; } rows[] = {
