@@ -62,7 +62,8 @@ static Module *compiled(Arena *a, const Row *row, const char *folder, const char
   Program *p = sema(a, in, d, arena_printf(a, "%s/%s.mt", folder, row->model), o, n, &status);
   Module *m = p ? lower(p) : 0;
   if (!m) fail_msg("%s on %s is refused", row->model, mesh);
-  if (!passes_run(m, PASS_none, (RunOptions){0})) fail_msg("%s on %s: a pass fails", row->model, mesh);
+  Pass last = *mesh ? PASS_reshard : PASS_none; // then a module is the program of one rank
+  if (!passes_run(m, last, (RunOptions){0})) fail_msg("%s on %s: a pass fails", row->model, mesh);
   return m;
 }
 

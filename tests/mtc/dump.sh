@@ -24,7 +24,7 @@ want 0 'h.0.up.bias                                  [8] = [ff 8] ~ zeros' dump 
 want 0 'experts.1.w3.weight' dump "$ROOT/models/moe.mt" --preset demo --params
 want 64 '--steps are those after the last pass' dump tiny.mt --steps --after layout
 # what is printed is read, and printed the same
-for pass in lower simplify precision autodiff optimizer layout reshard; do
+for pass in lower simplify precision autodiff optimizer layout reshard shard select chunk; do
   "$MTC" dump tiny.mt --after $pass --mesh dp=2,tp=2 > a.ir || status=1
   "$MTC" opt a.ir --pass simplify > b.ir || { echo "opt does not read what dump printed after $pass"; status=1; }
 done
