@@ -84,6 +84,9 @@ DimId dim_add(Module *m, Dim d) {
   return id;
 }
 
+Str part_first_name(const Module *m, DimId part) { return intern_printf(m->in, "$at:%s", dim_of(m, part)->name); }
+VarId part_first(const Module *m, DimId d) { return dim_of(m, d)->whole ? var_find(m, part_first_name(m, d)) : 0; }
+
 bool is_sharded(const Module *m) {
   for (DimId d = 1; d < m->dim.n; d++)
     if (m->dim.at[d].whole) return true;

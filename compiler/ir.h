@@ -249,6 +249,12 @@ static inline bool op_has(Op op, unsigned flag) { return (op_info[op].flags & fl
 int     type_pos(const Type *t, DimId d);                         // position of d, or -1
 bool    dims_have(const DimId *dims, uint32_t n, DimId d);
 bool    type_is_float(const Type *t);                             // with DT_float
+static inline DimId dim_whole(const Module *m, DimId d) { return dim_of(m, d)->whole ? dim_of(m, d)->whole : d; }
+static inline uint32_t dim_zigzag(const Module *m, DimId d) {     // chunks of its order, or its whole's; 0: in order
+  return dim_of(m, dim_of(m, dim_whole(m, d))->root)->zigzag;
+}
+Str     part_first_name(const Module *m, DimId part);             // the scalar with the number of its first entry
+VarId   part_first(const Module *m, DimId d);                     // that scalar; 0: d is whole
 bool    is_sharded(const Module *m);                              // types are what one rank holds: see pass shard
 bool    type_is_whole(const Type *t);                             // no dim is split, no sum is pending
 uint8_t type_axes(const Type *t);                                 // that split it or that a sum is pending over

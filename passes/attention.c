@@ -90,7 +90,7 @@ static bool dropout(Make *c, const Node *n, const Node *draw, const ValId at[2])
       if (c->other[j] == t->dim[i]) to = &a->number[j];
     if (!to) return false;
     if (d->sample && !by_sample) by_sample = to;
-    else *to = rows, rows *= d->whole ? dim_of(c->m, d->whole)->extent : d->extent;
+    else *to = rows, rows *= dim_of(c->m, dim_whole(c->m, t->dim[i]))->extent;
   }
   if (by_sample) *by_sample = a->number_sample = rows;
   double p = attr_arg(&n->attr, "dropout", 0);
@@ -133,24 +133,20 @@ static void deal(Tile *t) {                  // the gradient's units, and where 
 }
 
 static int64_t first_slot(const Module *m, DimId d) { // 1 + its number; 0: d is whole
-  if (!dim_of(m, d)->whole) return 0;
-  char name[256];
-  snprintf(name, sizeof name, "$at:%s", dim_of(m, d)->name);
-  return 1 + scalar_slot(m, var_find(m, intern(m->in, name)));
+  VarId v = part_first(m, d);
+  return v ? 1 + scalar_slot(m, v) : 0;
 }
 
 // Where this rank's entries begin. Queries in zigzag order: every block of them lies in one chunk.
 static bool parts(Make *c) {
   Attention *a = &c->t->a;
   const Module *m = c->m;
-  DimId whole = dim_of(m, c->s)->whole;
   a->first_s = first_slot(m, c->s), a->first_t = first_slot(m, c->k);
   for (int32_t i = 0; i < a->nshared + a->ngroup; i++) a->first[i] = first_slot(m, c->other[i]);
-  const Dim *all = dim_of(m, whole ? whole : c->s);
-  a->zigzag = dim_of(m, all->root)->zigzag;
-  if (dim_of(m, dim_of(m, c->k)->root)->zigzag && (a->causal || a->window)) return false;
+  a->zigzag = dim_zigzag(m, c->s);
+  if (dim_zigzag(m, c->k) && (a->causal || a->window)) return false;
   if (!a->zigzag) return true;
-  a->length = all->size / a->zigzag;
+  a->length = dim_of(m, dim_whole(m, c->s))->size / a->zigzag;
   return a->length % ATTN_QUERIES == 0;
 }
 

@@ -152,8 +152,7 @@ static int64_t below(const Module *m, Str name) {
       const Node *n = fn_node(f, i);
       if (n->op != OP_gather && n->op != OP_scatter) continue;
       if (!is_input(f, node_in(f, n)[1], name)) continue;
-      const Dim *d = dim_of(m, n->attr.dims[0]);
-      int64_t extent = d->whole ? dim_of(m, d->whole)->extent : d->extent;
+      int64_t extent = dim_of(m, dim_whole(m, n->attr.dims[0]))->extent;
       least = least ? MIN(least, extent) : extent;
     }
   }

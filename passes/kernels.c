@@ -59,24 +59,16 @@ static uint32_t position(Gen *c, const Pos *p) {                       // as an 
 
 // The number of this rank's first entry of a part, an i64; 0: d is whole.
 static uint32_t first_of(Gen *c, DimId d) {
-  if (!dim_of(c->m, d)->whole) return 0;
-  VarId v = var_find(c->m, intern_printf(c->m->in, "$at:%s", dim_of(c->m, d)->name));
-  return kernel_scalar(c->k, DT_i64, scalar_slot(c->m, v));
+  VarId v = part_first(c->m, d);
+  return v ? kernel_scalar(c->k, DT_i64, scalar_slot(c->m, v)) : 0;
 }
 
 static uint32_t inside(Gen *c, uint32_t i, int64_t n) {                // 0 <= i < n, of an i64
   return alu(c, ALU_and, alu(c, ALU_ge, i, const_i64(c, 0)), alu(c, ALU_lt, i, const_i64(c, n)));
 }
 
-// The chunks of a dim that lies in zigzag order (0, n-1, 1, n-2, …), with those of its whole; 0: it lies in order.
-static int64_t chunks_of(const Gen *c, DimId d) {
-  DimId whole = dim_of(c->m, d)->whole;
-  return dim_of(c->m, dim_of(c->m, whole ? whole : d)->root)->zigzag;
-}
-static int64_t chunk_length(const Gen *c, DimId d) {
-  DimId whole = dim_of(c->m, d)->whole;
-  return dim_of(c->m, whole ? whole : d)->size / chunks_of(c, d);
-}
+static int64_t chunks_of(const Gen *c, DimId d) { return dim_zigzag(c->m, d); }
+static int64_t chunk_length(const Gen *c, DimId d) { return dim_of(c->m, dim_whole(c->m, d))->size / chunks_of(c, d); }
 
 // From where an entry of d lies to its number in the whole, and back (i64 values; -1: there is none).
 static uint32_t number_of(Gen *c, DimId d, uint32_t place) {
@@ -218,11 +210,6 @@ static uint32_t gen_stack(Gen *c, const Node *n, const Env *env) {
   return x;
 }
 
-static int64_t whole_extent(const Gen *c, DimId d) {
-  DimId whole = dim_of(c->m, d)->whole;
-  return extent(c, whole ? whole : d);
-}
-
 // The entry's number: over the entries that exist, row-major in the type's order but the dim of samples first, counted
 // in the step; so no microbatch size changes it.
 static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
@@ -233,7 +220,7 @@ static uint32_t gen_random(Gen *c, const Node *n, const Env *env) {
   for (int i = t->ndim; i--;) {
     weight[i] = rows;
     if (dim_of(c->m, t->dim[i])->sample && batch < 0) batch = i;
-    else rows *= whole_extent(c, t->dim[i]);
+    else rows *= extent(c, dim_whole(c->m, t->dim[i]));
   }
   if (batch >= 0) weight[batch] = rows, more = alu(c, ALU_mul, sample, const_i64(c, rows));
   Pos sum = {0};

@@ -46,7 +46,7 @@ static DimId part_of(Shard *p, DimId d, Split s) {
               .whole = d, .cut = s};
   DimId id = dim_add(m, part);
   Type at = {.dtype = DT_i64};
-  var_add(m, (Var){.name = intern_printf(m->in, "$at:%s", part.name), .type = type_intern(m, at), .kind = VAR_scalar,
+  var_add(m, (Var){.name = part_first_name(m, id), .type = type_intern(m, at), .kind = VAR_scalar,
                    .why = "shard: the first entry of this rank's part"});
   map_put(&p->part, key, id);
   return id;

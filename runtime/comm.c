@@ -21,7 +21,6 @@ typedef struct {
   _Atomic uint32_t state, status;
   _Atomic uint32_t line;                     // where it waits: a line of the plan, 0: nowhere
   _Atomic int64_t value;                     // see comm_agree
-  char room[32];
 } Desk;
 
 struct Comm {
@@ -30,7 +29,7 @@ struct Comm {
   double seconds;
   Desk *desk;                                // [ranks]
   char *base;                                // of rank 0's memory
-  size_t stride, mapped;
+  size_t stride;
   pid_t *child;                              // rank 0: of the others
 };
 
@@ -265,12 +264,13 @@ Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **o
   *c = (Comm){.plan = p, .ranks = plan_ranks(p), .seconds = seconds};
   if (c->ranks > MEMBERS) return fail(EXIT_UNAVAILABLE, "%lld ranks on one machine; at most %d", (long long)c->ranks, MEMBERS);
   size_t desks = ((size_t)c->ranks * sizeof(Desk) + PAGE - 1) / PAGE * PAGE;
-  c->stride = (bytes + PAGE - 1) / PAGE * PAGE, c->mapped = desks + (size_t)c->ranks * c->stride;
-  char *at = mmap(0, c->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  c->stride = (bytes + PAGE - 1) / PAGE * PAGE;
+  size_t mapped = desks + (size_t)c->ranks * c->stride;
+  char *at = mmap(0, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     return fail(EXIT_UNAVAILABLE, "%lld ranks need %.1f MiB of memory, the system refused: %s", (long long)c->ranks,
-                (double)c->mapped / 0x1p20, strerror(errno));
-  madvise(at + desks, c->mapped - desks, MADV_HUGEPAGE);
+                (double)mapped / 0x1p20, strerror(errno));
+  madvise(at + desks, mapped - desks, MADV_HUGEPAGE);
   c->desk = (Desk *)(void *)at, c->base = at + desks;
   c->child = NEW_N(a, pid_t, c->ranks);
   pid_t parent = getpid();

@@ -80,8 +80,7 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
 }
 
 static int64_t samples_of(const Plan *p) {                 // in a microbatch
-  const PlanDim *d = &p->dim.at[p->input.n > 1 ? p->input.at[1].dim[0] : 0];
-  return p->input.n > 1 ? p->dim.at[d->whole ? d->whole : p->input.at[1].dim[0]].extent : 1;
+  return p->input.n > 1 ? plan_whole(p, p->input.at[1].dim[0])->extent : 1;
 }
 
 // One function for microbatch j of n

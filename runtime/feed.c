@@ -1,11 +1,6 @@
 // feed.c -- see feed.h.
 #include "runtime/feed.h"
 
-static int64_t extent_of(const Plan *p, uint32_t dim) {      // of the whole, when it is a part
-  const PlanDim *d = &p->dim.at[dim];
-  return d->whole ? p->dim.at[d->whole].extent : d->extent;
-}
-
 static int input_find(const Plan *p, const char *name) {
   for (uint32_t i = 1; i < p->input.n; i++)
     if (!strcmp(p->input.at[i].name, name)) return (int)i;
@@ -25,7 +20,7 @@ static Status describe(Arena *a, Feed *f, const FeedOptions *o) {
     int64_t count = 1;
     for (uint32_t d = 0; d < in->ndim; d++) {
       const PlanDim *dim = &p->dim.at[in->dim[d]];
-      const PlanDim *whole = dim->whole ? &p->dim.at[dim->whole] : dim;
+      const PlanDim *whole = plan_whole(p, in->dim[d]);
       s.dim[d] = (StorageDim){.name = whole->name, .extent = whole->extent, .size = whole->size, .axis = (int)d, .chunks = whole->chunks};
       if (dim->whole) plan_cut(p, dim, o->rank, &s.dim[d].first, &s.dim[d].part);
       if (d) shape[d - 1] = whole->extent, count *= whole->extent;
@@ -59,10 +54,10 @@ static Status open_data(Arena *a, Feed *f, const FeedOptions *o) {
   int tokens = input_find(p, "tokens");
   if (!tokens || p->input.at[tokens].ndim != 2)
     return fail(EXIT_USAGE, "--data: the model has no input tokens[batch, seq]; use --batches");
-  int64_t seq = extent_of(p, p->input.at[tokens].dim[1]);
+  int64_t seq = plan_whole(p, p->input.at[tokens].dim[1])->extent;
   for (uint32_t i = 1; i < p->input.n; i++) {
     const PlanInput *in = &p->input.at[i];
-    bool right = in->dtype == DT_i32 && in->ndim == 2 && extent_of(p, in->dim[1]) == seq, found = false;
+    bool right = in->dtype == DT_i32 && in->ndim == 2 && plan_whole(p, in->dim[1])->extent == seq, found = false;
     for (size_t k = 0; k < COUNT(known); k++) found |= !strcmp(in->name, known[k]);
     if (!found || !right)
       return fail(EXIT_USAGE,

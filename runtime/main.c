@@ -134,11 +134,10 @@ static Status check_targets(const Settings *s) {
 }
 
 static Status check_ranks(const Plan *p, const Settings *s) {
-  int64_t ranks = 1;
+  int64_t ranks = plan_ranks(p);
   Text mesh;
   text_init(&mesh, p->arena);
   for (uint32_t i = 0; i < p->axis.n; i++) {
-    ranks *= p->axis.at[i].size;
     if (p->axis.at[i].size > 1)
       text_printf(&mesh, "%s%s=%lld", mesh.n ? ", " : "", p->axis.at[i].name, (long long)p->axis.at[i].size);
   }

@@ -45,8 +45,7 @@ static Str flops_text(Arena *a, double f) {
 static double tokens_of(const Plan *p) { // of a step: entries of the first input of two dims, else samples
   for (uint32_t i = 1; i < p->input.n; i++)
     if (p->input.at[i].ndim >= 2) {
-      const PlanDim *seq = &p->dim.at[p->input.at[i].dim[1]];
-      return (double)((seq->whole ? p->dim.at[seq->whole].extent : seq->extent) * p->global_batch);
+      return (double)(plan_whole(p, p->input.at[i].dim[1])->extent * p->global_batch);
     }
   return (double)p->global_batch;
 }

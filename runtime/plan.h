@@ -268,6 +268,7 @@ void ins_load(PlanAt at, uint32_t input, PlanArg to);
 uint32_t plan_find_fn(const Plan *p, const char *name);            // 0: there is none
 uint32_t plan_find_slot(const Plan *p, const char *name);          // 1 + index; 0: there is none
 double   plan_num(const PlanCall *c, const char *name, double otherwise);
+const PlanDim *plan_whole(const Plan *p, uint32_t dim);            // the dim, or the one that it is a part of
 // Entries first … first+n-1 of a dim's whole are rank's part; of a whole dim all.
 void     plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int64_t *n);
 int64_t  plan_coord(const Plan *p, int64_t rank, uint32_t axis);

@@ -164,11 +164,15 @@ double plan_num(const PlanCall *c, const char *name, double otherwise) {
 Storage plan_storage(const Plan *p, const PlanVar *v) {
   Storage s = {.name = v->name, .dtype = v->dtype, .ndim = (int)v->ndim};
   for (uint32_t i = 0; i < v->ndim; i++) {
-    const PlanDim *d = &p->dim.at[v->dim[i]];
-    if (d->whole) d = &p->dim.at[d->whole];
+    const PlanDim *d = plan_whole(p, v->dim[i]);
     s.dim[i] = (StorageDim){.name = d->name, .extent = d->extent, .size = d->size, .axis = v->axis[i], .chunks = d->chunks};
   }
   return s;
+}
+
+const PlanDim *plan_whole(const Plan *p, uint32_t dim) {
+  const PlanDim *d = &p->dim.at[dim];
+  return d->whole ? &p->dim.at[d->whole] : d;
 }
 
 int64_t plan_coord(const Plan *p, int64_t rank, uint32_t axis) {

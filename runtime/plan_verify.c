@@ -155,8 +155,7 @@ static bool check_ends(Check *c) {                         // inputs and outputs
     const PlanInput *in = &p->input.at[i];
     if (!in->ndim || !p->dim.at[in->dim[0]].sample)
       return no(c, "input %s does not begin with the dim of samples", in->name);
-    const PlanDim *samples = &p->dim.at[in->dim[0]];
-    if (samples->whole) samples = &p->dim.at[samples->whole];
+    const PlanDim *samples = plan_whole(p, in->dim[0]);
     if (p->cell.n && samples->extent * p->microbatches != p->global_batch)
       return no(c, "input %s: %lld microbatches of %lld samples are not %lld", in->name,
                 (long long)p->microbatches, (long long)samples->extent, (long long)p->global_batch);
