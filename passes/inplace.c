@@ -17,24 +17,26 @@ static bool may_share(const Kernel *k, uint32_t written, uint32_t read) {
   return x->written && y->read && x->dtype == y->dtype && x->count == y->count && kernel_in_place(k, written, read);
 }
 
+// Whether this step's buffers i and j are a result and an operand that nothing reads later.
+static bool is_pair(const Groups *g, uint32_t group, const Operand *of, uint32_t i, uint32_t j) {
+  ValId v = result_of(g, group, &of[i]), u = of[j].var ? 0 : of[j].v;
+  if (!v || of[i].at || of[j].at || type_bytes(g->m, val_type(g->f, v)) < SMALL) return false;
+  return may_move(g, u) && g->group_of[u] != group + 1 && g->last[u] == group + 1;
+}
+
 static void find_in(Groups *g, uint32_t group) {
   Operand of[KERNEL_BUFFERS] = {0};
-  bool taken[KERNEL_BUFFERS] = {0};
+  bool may[KERNEL_BUFFERS][KERNEL_BUFFERS], taken[KERNEL_BUFFERS] = {0};
   Kernel *k = kernel_of(g, group, false, g->arena, of);
-  bool before[KERNEL_BUFFERS][KERNEL_BUFFERS];
   for (uint32_t i = 0; i < k->nbuf; i++)     // also as it is built: a range of one point is not there any more later
-    for (uint32_t j = 0; j < k->nbuf; j++) before[i][j] = may_share(k, i, j);
+    for (uint32_t j = 0; j < k->nbuf; j++) may[i][j] = is_pair(g, group, of, i, j) && may_share(k, i, j);
   kernel_finish(k);
-  for (uint32_t i = 0; i < k->nbuf; i++) {
-    ValId v = k->buf[i].written ? result_of(g, group, &of[i]) : 0;
-    if (!v || type_bytes(g->m, val_type(g->f, v)) < SMALL) continue;
-    for (uint32_t j = 0; j < k->nbuf && !g->over[v]; j++) {
-      ValId u = of[j].var ? 0 : of[j].v;
-      if (taken[j] || !may_move(g, u) || g->group_of[u] == group + 1 || g->last[u] != group + 1) continue;
-      if (of[i].at || of[j].at || !before[i][j] || !may_share(k, i, j)) continue;
+  for (uint32_t i = 0; i < k->nbuf; i++)
+    for (uint32_t j = 0; j < k->nbuf; j++) {
+      ValId v = of[i].v, u = of[j].v;
+      if (!may[i][j] || taken[j] || g->over[v] || !may_share(k, i, j)) continue;
       taken[j] = true, g->over[v] = u, g->last[u] = MAX(g->last[u], g->last[v]);
     }
-  }
 }
 
 ValId place_of(const Groups *g, ValId v) { return g->over[v] ? g->over[v] : v; }

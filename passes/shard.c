@@ -125,12 +125,12 @@ static ValId masked_all(Shard *p, Build *b, ValId v) {
 
 // What a node wants of the padding of its operands.
 static void mask_operands(Shard *p, Build *b, const Node *n, ValId *in) {
-  Attr at = n->attr;
+  const Attr *at = &n->attr;
   switch (n->op) {
   case OP_sum: case OP_reduce_max: case OP_cumsum: case OP_dot:
-    for (uint32_t i = 0; i < at.ndims; i++)
+    for (uint32_t i = 0; i < at->ndims; i++)
       for (uint32_t k = 0; k < n->nin; k++)
-        in[k] = masked(p, b, in[k], dim_here(p, n, at.dims[i], false), n->op == OP_reduce_max ? -INFINITY : 0);
+        in[k] = masked(p, b, in[k], dim_here(p, n, at->dims[i], false), n->op == OP_reduce_max ? -INFINITY : 0);
     break;
   case OP_scatter: {                         // what it adds up: all dims of the indexes
     const Type *index = val_type(p->from, node_in(p->from, n)[1]);
