@@ -4,6 +4,7 @@
 #include "runtime/feed.h"
 #include "runtime/file.h"
 #include "runtime/json_text.h"
+#include "runtime/launch.h"
 #include "runtime/metrics.h"
 #include "runtime/options.h"
 #include "runtime/sample.h"
@@ -18,14 +19,21 @@
 // ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
-  const char *device, *calibrate;
+  const char *device, *calibrate, *launcher;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   double temperature;
   bool eval_only, profile, version;
 } Settings;
 
+static const char launcher_help[] = "who started the ranks, or auto: as the environment says. WORD is one of"
+#define LAUNCHER(word, ...) " " #word
+#include "runtime/launch.def"
+#undef LAUNCHER
+  "; none: mtrun starts them itself";
+
 static const Option rows[] = {
   OPTION_FROM(Settings, ranks, 'n', 0, "N", "ranks; the plan's when not given", 1),
+  OPTION(Settings, launcher,     0,  "launcher",    "WORD", launcher_help),
   OPTION_FROM(Settings, threads, 0, "threads", "T",
          "threads that compute; the CPUs of this process when not given", 1),
   OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
@@ -87,7 +95,7 @@ static Status check_threads(const Settings *s) {
 }
 
 static Status check_eval_only(const Settings *s, const Words *given) {
-  static const Str fine[] = {"-n", "--threads", "--device", "--data", "--split", "--eval-samples", "--init",
+  static const Str fine[] = {"-n", "--launcher", "--threads", "--device", "--data", "--split", "--eval-samples", "--init",
                              "--resume", "--save", "--sample", "--tokens", "--temperature", "--seed"};
   TRY(options_beside(given, "--eval-only", fine, COUNT(fine)));
   if (!s->data) return fail(EXIT_USAGE, "--eval-only needs --data, of which it holds a part out");
@@ -135,18 +143,13 @@ static Status check_targets(const Settings *s) {
 
 static Status check_ranks(const Plan *p, const Settings *s) {
   int64_t ranks = plan_ranks(p);
-  Text mesh;
-  text_init(&mesh, p->arena);
-  for (uint32_t i = 0; i < p->axis.n; i++) {
-    if (p->axis.at[i].size > 1)
-      text_printf(&mesh, "%s%s=%lld", mesh.n ? ", " : "", p->axis.at[i].name, (long long)p->axis.at[i].size);
-  }
+  Str mesh = launch_mesh(p, p->arena);
   if (s->ranks && s->ranks != ranks)
-    return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s", (long long)s->ranks, (long long)ranks,
-                ranks == 1 ? "" : "s");
+    return fail(EXIT_USAGE, "-n %lld: the plan is for %lld rank%s%s%s%s; mtc compile --mesh makes one for another number",
+                (long long)s->ranks, (long long)ranks, ranks == 1 ? "" : "s", *mesh ? " (" : "", mesh, *mesh ? ")" : "");
   if (ranks > 1 && s->sample)
     return fail(EXIT_UNAVAILABLE, "--sample: the plan is for %lld ranks (%s); compile one for a single rank and give it "
-                "the checkpoint", (long long)ranks, mesh.s);
+                "the checkpoint", (long long)ranks, mesh);
   return 0;
 }
 
@@ -179,6 +182,7 @@ typedef struct {
   Arena *arena;
   Settings set;
   Plan *plan;
+  Launch launch;
   Comm *comm;
   Dev *dev;
   Exec exec;
@@ -391,6 +395,12 @@ static Str steps_about(Run *r) {
   return t.s;
 }
 
+static Str ranks_about(Run *r) {
+  if (r->launch.kind == LAUNCH_none) return 0;
+  return arena_printf(r->arena, "%lld, rank %lld by %s", (long long)r->launch.size, (long long)r->launch.rank,
+                      launch_name(&r->launch));
+}
+
 static void start_block(Run *r) {
   Arena *a = r->arena;
   const Settings *s = &r->set;
@@ -398,6 +408,7 @@ static void start_block(Run *r) {
                      : s->init    ? s->init
                                   : arena_printf(a, "seed %lld", (long long)r->plan->seed);
   About about[] = {
+    {"ranks", ranks_about(r)},
     {"device", dev_name(r->dev)},
     {"estimate", r->rates ? step_estimate(a, r->plan, r->rates) : 0},
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
@@ -412,6 +423,11 @@ static void start_block(Run *r) {
 // One process for each rank; what they say and measure, rank 0 does.
 static Status open_ranks(Run *r) {
   enum { PATIENCE = 600 };
+  TRY(launch_find(r->set.launcher, &r->launch));
+  TRY(launch_fits(&r->launch, r->plan));
+  if (r->launch.size > 1)
+    return fail(EXIT_UNAVAILABLE, "not yet: ranks that %s has started; --launcher=none starts them on this machine",
+                launch_name(&r->launch));
   if (plan_ranks(r->plan) == 1) return comm_alone(r->arena, &r->comm);
   TRY(comm_fork(r->arena, r->plan, dev_bytes(r->plan, 0), PATIENCE, &r->comm));
   if (!comm_rank(r->comm)) return 0;
@@ -478,11 +494,11 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
 
 static void print_man(const Settings *defaults) {          // what the build puts into mtrun(1)
   puts(".SH OPTIONS");
-  options_man(&command, 0, defaults, stdout), exits_man(stdout);
+  options_man(&command, 0, defaults, stdout), puts(".SH LAUNCHERS"), launch_man(stdout), exits_man(stdout);
 }
 
 int main(int argc, char **argv) {
-  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1}};
+  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1, .launcher = "auto"}};
   Words words = {0}, given = {0};
   bool help;
   program_start("mtrun");
