@@ -1,5 +1,6 @@
 // inplace.c -- results that take the place of an operand: a kernel that is the last to read a value, element by
-// element, writes a result of the same size over it.
+// element, writes a result of the same size over it; a collective that adds up makes its sum where the terms lie. The
+// terms may be a gradient variable: nothing wants those once they are added up.
 #include "passes/group.h"
 
 enum { SMALL = 1 << 10 };                    // bytes; below them nothing is gained
@@ -39,12 +40,39 @@ static void find_in(Groups *g, uint32_t group) {
     }
 }
 
+// By variable: how many nodes read or write it.
+static uint32_t *count_touches(const Groups *g) {
+  uint32_t *n = NEW_N(g->arena, uint32_t, g->m->var.n);
+  for (NodeId id = 1; id < g->f->node.n; id++)
+    if (op_has(fn_node(g->f, id)->op, OPF_STATE)) n[fn_node(g->f, id)->attr.var]++;
+  return n;
+}
+
+// u is a gradient as it was at entry, and all that this function does with the variable is to read it there
+static bool is_spent(const Groups *g, ValId u, const uint32_t *touches) {
+  NodeId def = g->f->val.at[u].def;
+  VarId var = def && fn_node(g->f, def)->op == OP_read ? fn_node(g->f, def)->attr.var : 0;
+  return var && g->m->var.at[var].kind == VAR_grad && touches[var] == 1;
+}
+
+static void sum_in(Groups *g, uint32_t group, const uint32_t *touches) {
+  const Node *n = fn_node(g->f, g->group.at[group].node);
+  ValId v = n->out, u = place_of(g, node_in(g->f, n)[0]);
+  if (n->op != OP_all_reduce && n->op != OP_all_max) return;
+  if (!may_move(g, v) || g->last[node_in(g->f, n)[0]] != group + 1) return;
+  if (may_move(g, u) && g->last[u] == group + 1 && type_bytes(g->m, val_type(g->f, v)) >= SMALL) g->over[v] = u;
+  else if (is_spent(g, u, touches)) g->over[v] = u;
+  if (g->over[v]) g->last[u] = MAX(g->last[u], g->last[v]);
+}
+
 ValId place_of(const Groups *g, ValId v) { return g->over[v] ? g->over[v] : v; }
 
 void find_over(Groups *g) {
+  const uint32_t *touches = count_touches(g);
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     bool large = false;
+    if (x->collective) sum_in(g, i, touches);
     for (uint32_t k = 0; k < x->root.n; k++)
       large |= !x->root.at[k].var && type_bytes(g->m, val_type(g->f, x->root.at[k].v)) >= SMALL;
     if ((x->class == LOOP_map || x->class == LOOP_row) && large) find_in(g, i);
