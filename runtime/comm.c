@@ -1,10 +1,17 @@
 // comm.c -- see comm.h.
+//
+// A rank that is lost cannot say so. Whoever waits for it says it for all, once: the first that finds out puts its mark
+// where all see it, and they end. That is a rank that has ended, which rank 0 hears from the system, or one that is
+// silent for too long.
 #include "runtime/comm.h"
+#include "runtime/coll.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,24 +20,36 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GROUPS = 256, MEMBERS = 4096, GRAIN = 1 << 14 };
+enum { GROUPS = 256, MEMBERS = 4096 };
 enum { STATE_runs, STATE_done, STATE_failed };
+#define SLICE 0.05                           // seconds between two looks around while a rank waits
+#define GRACE 4.0                            // that ranks have to end when one is lost
+
 // What all see of a rank: how often it has come to each group's meetings, by mask of axes.
 typedef struct {
   _Atomic uint32_t came[GROUPS];
-  _Atomic uint32_t state, status;
-  _Atomic uint32_t line;                     // where it waits: a line of the plan, 0: nowhere
+  _Atomic uint32_t state, status, signal;    // signal: that killed it
+  _Atomic uint32_t coll, line, number;       // the last collective it came to, of how many; coll 0: a meeting of all
+  // 1 + the rank that it waits for, to come to this meeting of a group; 0: it computes
+  _Atomic uint32_t waits, group, meeting;
   _Atomic int64_t value;                     // see comm_agree
 } Desk;
 
+// lost: a rank is, and that is said; silent: 1 + a rank that may be stopped and does not end of itself
+typedef struct { _Atomic uint32_t lost, silent; Desk desk[]; } Hall;
+
+typedef struct { int64_t n, place; uint16_t *rank; char **to, **from; } Group;
+
 struct Comm {
   const Plan *plan;
+  Arena *arena;
+  CommOptions options;
   int64_t ranks, rank;
-  double seconds;
-  Desk *desk;                                // [ranks]
+  Hall *hall;
   char *base;                                // of rank 0's memory
   size_t stride;
-  pid_t *child;                              // rank 0: of the others
+  pid_t *child;                              // rank 0, processes: of the others
+  Group *group[GROUPS];                      // by mask of axes, as they are met
 };
 
 int64_t comm_ranks(const Comm *c) { return c->ranks; }
@@ -46,65 +65,132 @@ Status comm_alone(Arena *a, Comm **c) {
   return 0;
 }
 
-// ---- waiting ------------------------------------------------------------------------------------------------------
-static void futex_wait(_Atomic uint32_t *at, uint32_t is, long nanoseconds) {
-  struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-  syscall(SYS_futex, at, FUTEX_WAIT, is, &t, 0, 0);
-}
-static void futex_wake(_Atomic uint32_t *at) { syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, 0, 0, 0); }
-
-static Status lost(const Comm *c, int64_t rank, uint32_t line, const char *how) {
-  Arena *a = arena_create();
-  Text waits;
-  text_init(&waits, a);
-  for (int64_t r = 0; r < c->ranks && r < 64; r++) {
-    uint32_t at = c->desk[r].line;
-    text_printf(&waits, "\n  rank %lld %s %s", (long long)r,
-                c->desk[r].state == STATE_runs ? at ? "waits at" : "computes" :
-                c->desk[r].state == STATE_done ? "is done" : "has failed",
-                at && at < c->plan->line.n ? plan_place(c->plan, a, at) : "");
+// ---- a rank is lost -------------------------------------------------------------------------------------------------
+static void put_meeting(Text *t, const Comm *c, Arena *a, const Desk *d) {
+  static const Str kind[] = {
+#define X(word) #word,
+    PLAN_COLLS(X)
+#undef X
+  };
+  const Plan *p = c->plan;
+  uint32_t coll = d->coll, line = d->line;
+  if (!coll || coll >= p->coll.n || line >= p->line.n) {
+    text_puts(t, "a meeting of all ranks");
+    return;
   }
-  Status s = fail(EXIT_PEER, "rank %lld: rank %lld %s; this rank waits at %s%s", (long long)c->rank, (long long)rank, how,
-                  line ? plan_place(c->plan, a, line) : "the end", waits.s);
+  text_printf(t, "%s over", kind[p->coll.at[coll].kind]);
+  for (uint32_t i = 0; i < p->axis.n; i++)
+    if (p->coll.at[coll].axes >> i & 1) text_printf(t, " %s", p->axis.at[i].name);
+  text_printf(t, ", number %u of the run, %s (%s)", d->number, plan_place(p, a, line), p->line.at[line].what);
+}
+
+// 1 + the rank that a rank waits for; 0: it computes, or that rank has come and it does not go on.
+static uint32_t waits_for(const Comm *c, int64_t rank) {
+  const Desk *d = &c->hall->desk[rank];
+  uint32_t waits = d->waits;
+  if (!waits || (int32_t)(c->hall->desk[waits - 1].came[d->group] - d->meeting) >= 0) return 0;
+  return waits;
+}
+
+static void put_rank(Text *t, const Comm *c, Arena *a, int64_t rank) {
+  const Desk *d = &c->hall->desk[rank];
+  uint32_t waits = waits_for(c, rank), met = d->number;
+  text_printf(t, "\n  rank %lld ", (long long)rank);
+  bool left = d->state == STATE_failed && d->status == EXIT_PEER && waits;     // since the loss is known
+  if (d->state == STATE_failed && d->signal) text_printf(t, "was killed by signal %u", d->signal);
+  else if (d->state == STATE_failed && !left) text_puts(t, "has failed");
+  else if (d->state == STATE_done) text_puts(t, "is done");
+  else if (waits) text_printf(t, "waits for rank %u", waits - 1);
+  else text_puts(t, "computes");
+  if (!met) return;
+  text_puts(t, waits ? " at " : ", after "), put_meeting(t, c, a, d);
+}
+
+// Whom all wait for in the end: the one that a rank waits for may wait itself.
+static int64_t culprit(const Comm *c, int64_t rank) {
+  for (int64_t i = 0; i < c->ranks; i++) {
+    uint32_t waits = waits_for(c, rank);
+    if (c->hall->desk[rank].state != STATE_runs || !waits) break;
+    rank = waits - 1;
+  }
+  return rank;
+}
+
+static Status lost(Comm *c, int64_t rank) {
+  enum { MOST = 64 };
+  if (atomic_exchange(&c->hall->lost, 1)) return EXIT_PEER;          // another one has said it
+  Arena *a = arena_create();
+  Text t;
+  text_init(&t, a);
+  rank = culprit(c, rank);
+  const Desk *d = &c->hall->desk[rank];
+  text_printf(&t, "rank %lld ", (long long)rank);
+  if (d->state == STATE_failed && d->signal) text_printf(&t, "was killed by signal %u", d->signal);
+  else if (d->state == STATE_failed) text_puts(&t, "has failed");
+  else if (d->state == STATE_done) text_puts(&t, "has ended");
+  else text_printf(&t, "is silent for %g s (--timeout)", c->options.patience), c->hall->silent = (uint32_t)rank + 1;
+  text_printf(&t, ", and rank %lld waits at ", (long long)c->rank), put_meeting(&t, c, a, &c->hall->desk[c->rank]);
+  text_puts(&t, "; all ranks end");
+  for (int64_t r = 0; r < c->ranks && r < MOST; r++) put_rank(&t, c, a, r);
+  if (c->ranks > MOST) text_printf(&t, "\n  and %lld more", (long long)c->ranks - MOST);
+  Status s = fail(EXIT_PEER, "%s", t.s);
   arena_destroy(a);
   return s;
 }
 
-// A rank that was killed cannot say so: rank 0 does.
 static void reap(Comm *c, int64_t rank, int status) {
-  Desk *d = &c->desk[rank];
+  Desk *d = &c->hall->desk[rank];
   c->child[rank] = 0;
   if (d->state != STATE_runs) return;
   d->status = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : EXIT_PEER;
+  d->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
   d->state = STATE_failed;
 }
 
 static void watch(Comm *c) {
-  for (int64_t r = 1; r < c->ranks && !c->rank; r++) {
+  for (int64_t r = 1; c->child && r < c->ranks; r++) {
     int status;
     if (c->child[r] && waitpid(c->child[r], &status, WNOHANG) == c->child[r]) reap(c, r, status);
   }
 }
 
+// ---- waiting ------------------------------------------------------------------------------------------------------
+static void futex_wait(_Atomic uint32_t *at, uint32_t is) {
+  struct timespec t = {0, (long)(SLICE * 1e9)};
+  syscall(SYS_futex, at, FUTEX_WAIT, is, &t, 0, 0);
+}
+static void futex_wake(_Atomic uint32_t *at) { syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, 0, 0, 0); }
+
+// Seconds since *last; the time in which all were stopped and went on together is nobody's silence.
+static double passed(double *last) {
+  double now = now_seconds(), d = now - *last;
+  *last = now;
+  return MIN(d, 2 * SLICE);
+}
+
 // Until `rank` has come to the group's meeting number n.
-static Status await(Comm *c, int64_t rank, uint32_t group, uint32_t n, uint32_t line) {
-  Desk *d = &c->desk[rank];
-  double begin = now_seconds();
+static Status await(Comm *c, int64_t rank, uint32_t group, uint32_t n) {
+  Desk *d = &c->hall->desk[rank], *mine = &c->hall->desk[c->rank];
+  double waited = 0, last = now_seconds();
+  mine->group = group;
+  mine->meeting = n;
+  mine->waits = (uint32_t)rank + 1;
   for (uint32_t is; (int32_t)((is = atomic_load_explicit(&d->came[group], memory_order_acquire)) - n) < 0;) {
-    uint32_t state = d->state;
-    if (state != STATE_runs && (int32_t)(d->came[group] - n) < 0)
-      return lost(c, rank, line, state == STATE_failed ? "has failed" : "has ended");
-    if (now_seconds() - begin > c->seconds) return lost(c, rank, line, "does not come");
-    futex_wait(&d->came[group], is, 50 * 1000 * 1000);
+    if (c->hall->lost) return EXIT_PEER;
+    if (d->state != STATE_runs && (int32_t)(d->came[group] - n) < 0) return lost(c, rank);
+    if (waited > c->options.patience) return lost(c, rank);
+    futex_wait(&d->came[group], is);
+    waited += passed(&last);
     watch(c);
   }
   return 0;
 }
 
-typedef struct { int64_t n, place; uint16_t rank[MEMBERS]; } Group;
-
-static void members(const Comm *c, uint8_t axes, Group *g) {
-  g->n = 0;
+static Group *group_of(Comm *c, uint8_t axes) {
+  Group *g = c->group[axes];
+  if (g) return g;
+  g = c->group[axes] = NEW(c->arena, Group);
+  g->rank = NEW_N(c->arena, uint16_t, c->ranks);
   for (int64_t r = 0; r < c->ranks; r++) {
     bool in = true;
     for (uint32_t a = 0; a < c->plan->axis.n && in; a++)
@@ -112,168 +198,91 @@ static void members(const Comm *c, uint8_t axes, Group *g) {
     if (r == c->rank) g->place = g->n;
     if (in) g->rank[g->n++] = (uint16_t)r;
   }
+  g->to = NEW_N(c->arena, char *, g->n), g->from = NEW_N(c->arena, char *, g->n);
+  return g;
 }
 
-static Status meet(Comm *c, const Group *g, uint8_t axes, uint32_t line) {
-  Desk *mine = &c->desk[c->rank];
+static Status meet(Comm *c, const Group *g, uint8_t axes) {
+  Desk *mine = &c->hall->desk[c->rank];
   uint32_t n = atomic_fetch_add_explicit(&mine->came[axes], 1, memory_order_release) + 1;
-  mine->line = line;
   futex_wake(&mine->came[axes]);
-  for (int64_t i = 0; i < g->n; i++) TRY(await(c, g->rank[i], axes, n, line));
-  mine->line = 0;
+  for (int64_t i = 0; i < g->n; i++) TRY(await(c, g->rank[i], axes, n));
+  mine->waits = 0;
   return 0;
 }
 
+static void come_to(Comm *c, uint32_t coll, uint32_t line) {
+  Desk *mine = &c->hall->desk[c->rank];
+  mine->coll = coll;
+  mine->line = line;
+  mine->number++;
+}
+
 Status comm_barrier(Comm *c) {
-  Group g;
   if (c->ranks == 1) return 0;
-  members(c, (uint8_t)((1u << c->plan->axis.n) - 1), &g);
-  return meet(c, &g, (uint8_t)((1u << c->plan->axis.n) - 1), 0);
+  uint8_t all = (uint8_t)((1u << c->plan->axis.n) - 1);
+  come_to(c, 0, 0);
+  return meet(c, group_of(c, all), all);
 }
 
 Status comm_agree(Comm *c, int64_t *v) {
   if (c->ranks == 1) return 0;
-  if (!c->rank) c->desk[0].value = *v;
+  if (!c->rank) c->hall->desk[0].value = *v;
   TRY(comm_barrier(c));
-  *v = c->desk[0].value;
+  *v = c->hall->desk[0].value;
   return comm_barrier(c);
 }
 
-// ---- collectives ----------------------------------------------------------------------------------------------------
-typedef struct {
-  Comm *c;
-  const PlanColl *x;
-  const Group *g;
-  char *to;
-  const char *from;
-  size_t width;
-} Job;
-
-static const char *from_of(const Job *j, int64_t member) {
-  return comm_of(j->c, j->g->rank[member], (char *)(uintptr_t)j->from);
-}
-
-// The members' values at from + at, n of them, in their order: their sum or maximum.
-static void combine(const Job *j, int64_t at, int64_t n, char *to) {
-  DType t = j->x->dtype;
-  bool most = j->x->kind == COLL_all_max;
-#define COMBINE(T) do { \
-    T *restrict d = (T *)(void *)to; \
-    for (int64_t m = 0; m < j->g->n; m++) { \
-      const T *s = (const T *)(const void *)(from_of(j, m) + (size_t)at * j->width); \
-      if (!m) for (int64_t i = 0; i < n; i++) d[i] = s[i]; \
-      else if (most) for (int64_t i = 0; i < n; i++) d[i] = s[i] > d[i] || s[i] != s[i] ? s[i] : d[i]; \
-      else for (int64_t i = 0; i < n; i++) d[i] += s[i]; \
-    } \
-  } while (0)
-  switch (t) {
-    case DT_f32: COMBINE(float); return;
-    case DT_f64: COMBINE(double); return;
-    case DT_i32: COMBINE(int32_t); return;
-    case DT_i64: COMBINE(int64_t); return;
-    default: break;
-  }
-#undef COMBINE
-  for (int64_t i = 0; i < n; i++) {          // half formats: summed in f32, rounded once
-    float sum = 0;
-    for (int64_t m = 0; m < j->g->n; m++) {
-      float v = (float)dtype_load(t, from_of(j, m) + (size_t)(at + i) * j->width);
-      sum = !m ? v : most ? (v > sum || v != v ? v : sum) : sum + v;
-    }
-    dtype_store(t, to + (size_t)i * j->width, (double)sum);
-  }
-}
-
-// Blocks lo … hi-1 of this member's share: made here, and put to all.
-static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
-  enum { BLOCK = 4096 };
-  const Job *j = with;
-  _Alignas(64) char room[BLOCK * 8];
-  (void)worker;
-  int64_t total = j->x->inner, share = (total + j->g->n - 1) / j->g->n, first = share * j->g->place;
-  for (int64_t b = lo; b < hi; b++) {
-    int64_t at = first + b * BLOCK, n = MIN(MIN(BLOCK, first + share - at), total - at);
-    if (n <= 0) continue;
-    combine(j, at, n, room);
-    for (int64_t m = 0; m < j->g->n; m++)
-      memcpy((char *)comm_of(j->c, j->g->rank[m], j->to) + (size_t)at * j->width, room, (size_t)n * j->width);
-  }
-}
-
-static void scatter_task(void *with, int64_t lo, int64_t hi, int worker) {
-  const Job *j = with;
-  const PlanColl *x = j->x;
-  (void)worker;
-  for (int64_t o = lo; o < hi; o++)
-    combine(j, (o * j->g->n + j->g->place) * x->inner, x->inner, j->to + (size_t)(o * x->inner) * j->width);
-}
-
-static void gather_task(void *with, int64_t lo, int64_t hi, int worker) {
-  const Job *j = with;
-  const PlanColl *x = j->x;
-  size_t bytes = (size_t)x->inner * j->width;
-  (void)worker;
-  for (int64_t u = lo; u < hi; u++) {
-    int64_t o = u / j->g->n, m = u % j->g->n;
-    memcpy(j->to + (size_t)u * bytes, from_of(j, m) + (size_t)o * bytes, bytes);
-  }
-}
-
-static void exchange_task(void *with, int64_t lo, int64_t hi, int worker) {
-  const Job *j = with;
-  const PlanColl *x = j->x;
-  int64_t n = j->g->n, in = x->inner;
-  (void)worker;
-  for (int64_t u = lo; u < hi; u++) {        // outer, member, gather
-    int64_t o = u / (n * x->gather), m = u / x->gather % n, k = u % x->gather;
-    for (int64_t i = 0; i < x->mid; i++)
-      for (int64_t s = 0; s < (x->turned ? x->scatter : 1); s++) {
-        int64_t mine = j->g->place * x->scatter, all = n * x->scatter, many = n * x->gather, here = m * x->gather + k;
-        int64_t from = x->turned ? ((o * all + mine + s) * x->mid + i) * x->gather + k
-                                 : ((o * x->gather + k) * x->mid + i) * all + mine;
-        int64_t to = x->turned ? ((o * x->scatter + s) * x->mid + i) * many + here
-                               : ((o * many + here) * x->mid + i) * x->scatter;
-        size_t bytes = (size_t)((x->turned ? 1 : x->scatter) * in) * j->width;
-        memcpy(j->to + (size_t)(to * in) * j->width, from_of(j, m) + (size_t)(from * in) * j->width, bytes);
-      }
-  }
-}
-
 Status comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
-  Group g;
-  members(c, x->axes, &g);
-  Job j = {c, x, &g, to, from, dtype_bytes(x->dtype)};
-  TRY(meet(c, &g, x->axes, line));           // all have made what they give, and need no more what they get it into
-  int64_t grain = x->inner > 0 ? MAX(1, GRAIN / x->inner) : 1;
-  switch (x->kind) {
-    case COLL_all_reduce: case COLL_all_max:
-      work_run(w, all_task, &j, ((x->inner + g.n - 1) / g.n + 4095) / 4096, 4);
-      break;
-    case COLL_reduce_scatter: work_run(w, scatter_task, &j, x->outer, grain); break;
-    case COLL_all_gather: work_run(w, gather_task, &j, x->outer * g.n, grain); break;
-    case COLL_all_to_all: work_run(w, exchange_task, &j, x->outer * g.n * x->gather, grain); break;
-    case COLL_COUNT: break;
-  }
-  return meet(c, &g, x->axes, line);         // nobody reads this rank's memory any more
+  Group *g = group_of(c, x->axes);
+  come_to(c, (uint32_t)(x - c->plan->coll.at), line);
+  TRY(meet(c, g, x->axes));                  // all have made what they give, and need no more what they get it into
+  for (int64_t i = 0; i < g->n; i++)
+    g->to[i] = comm_of(c, g->rank[i], to), g->from[i] = comm_of(c, g->rank[i], (void *)(uintptr_t)from);
+  coll_run(w, &(Coll){x, g->n, g->place, g->to, g->from});
+  return meet(c, g, x->axes);                // nobody reads this rank's memory any more
 }
 
 // ---- processes ------------------------------------------------------------------------------------------------------
-Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **out) {
-  enum { PAGE = 4096 };
-  Comm *c = *out = NEW(a, Comm);
-  *c = (Comm){.plan = p, .ranks = plan_ranks(p), .seconds = seconds};
-  if (c->ranks > MEMBERS) return fail(EXIT_UNAVAILABLE, "%lld ranks on one machine; at most %d", (long long)c->ranks, MEMBERS);
-  size_t desks = ((size_t)c->ranks * sizeof(Desk) + PAGE - 1) / PAGE * PAGE;
-  c->stride = (bytes + PAGE - 1) / PAGE * PAGE;
-  size_t mapped = desks + (size_t)c->ranks * c->stride;
-  char *at = mmap(0, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
-    return fail(EXIT_UNAVAILABLE, "%lld ranks need %.1f MiB of memory, the system refused: %s", (long long)c->ranks,
-                (double)mapped / 0x1p20, strerror(errno));
-  madvise(at + desks, mapped - desks, MADV_HUGEPAGE);
-  c->desk = (Desk *)(void *)at, c->base = at + desks;
-  c->child = NEW_N(a, pid_t, c->ranks);
+static void leave(Comm *c, Status mine) {
+  Desk *d = &c->hall->desk[c->rank];
+  d->status = (uint32_t)mine;
+  d->state = mine ? STATE_failed : STATE_done;
+  for (uint32_t k = 0; k < GROUPS; k++) futex_wake(&d->came[k]);
+}
+
+static Status first_failure(const Comm *c) { // that a rank is lost is no reason where there is another one
+  for (int64_t r = 0; r < c->ranks; r++)
+    if (c->hall->desk[r].status && c->hall->desk[r].status != EXIT_PEER) return (Status)c->hall->desk[r].status;
+  for (int64_t r = 0; r < c->ranks; r++)
+    if (c->hall->desk[r].status) return EXIT_PEER;
+  return 0;
+}
+
+static bool any_child(const Comm *c) {
+  for (int64_t r = 1; r < c->ranks; r++)
+    if (c->child[r]) return true;
+  return false;
+}
+
+// Until all have ended. One that is silent or does not end is killed: it may be stopped, and would stay.
+static void wait_children(Comm *c) {
+  double waited = 0, last = now_seconds();
+  for (watch(c); any_child(c); watch(c)) {
+    bool late = waited > (first_failure(c) ? GRACE : c->options.patience);
+    if (late && !first_failure(c))
+      for (int64_t r = 1; r < c->ranks; r++)
+        if (c->child[r]) lost(c, r);
+    for (int64_t r = 1; r < c->ranks; r++)
+      if (c->child[r] && (late || c->hall->silent == (uint32_t)r + 1)) kill(c->child[r], SIGKILL);
+    nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, 0);
+    waited += passed(&last);
+  }
+}
+
+static Status fork_ranks(Comm *c) {
   pid_t parent = getpid();
+  c->child = NEW_N(c->arena, pid_t, c->ranks);
   for (int64_t r = 1; r < c->ranks; r++) {
     fflush(0);
     pid_t pid = fork();
@@ -281,11 +290,10 @@ Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **o
       Status s = fail(EXIT_UNAVAILABLE, "rank %lld cannot be started: %s", (long long)r, strerror(errno));
       for (int64_t k = 1; k < r; k++) kill(c->child[k], SIGKILL);
       for (int64_t k = 1; k < r; k++) waitpid(c->child[k], 0, 0);
-      c->ranks = 1;
       return s;
     }
     if (!pid) {
-      c->rank = r;
+      c->rank = r, c->child = 0;
       prctl(PR_SET_PDEATHSIG, SIGKILL);      // nothing is left behind when rank 0 is killed
       if (getppid() != parent) _exit(EXIT_PEER);
       return 0;
@@ -295,20 +303,61 @@ Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **o
   return 0;
 }
 
-Status comm_end(Comm *c, Status mine) {
-  if (!c || c->ranks == 1) return mine;
-  Desk *d = &c->desk[c->rank];
-  d->status = (uint32_t)mine;
-  d->state = mine ? STATE_failed : STATE_done;
-  for (uint32_t k = 0; k < GROUPS; k++) futex_wake(&d->came[k]);
-  if (c->rank) return mine;
-  for (int64_t r = 1; r < c->ranks; r++) {
-    int status = 0;
-    if (c->child[r] && waitpid(c->child[r], &status, 0) == c->child[r]) reap(c, r, status);
+static Status run_processes(Comm *c, RankMain *rank, void *with) {
+  TRY(fork_ranks(c));
+  Status mine = rank(with, c);
+  leave(c, mine);
+  if (c->rank) exit(mine);
+  wait_children(c);
+  return first_failure(c);
+}
+
+// ---- threads --------------------------------------------------------------------------------------------------------
+typedef struct { Comm comm; RankMain *rank; void *with; pthread_t thread; } Rank;
+
+static void *rank_main(void *arg) {
+  Rank *r = arg;
+  leave(&r->comm, r->rank(r->with, &r->comm));
+  return 0;
+}
+
+static Status run_threads(Comm *c, RankMain *rank, void *with) {
+  Rank *all = NEW_N(c->arena, Rank, c->ranks);
+  Status s = 0;
+  int64_t n = 0;
+  for (; n < c->ranks && !s; n++) {
+    all[n] = (Rank){*c, rank, with, 0};
+    all[n].comm.rank = n, all[n].comm.arena = arena_create();
+    int e = n ? thread_start(&all[n].thread, rank_main, &all[n]) : 0;
+    if (e) s = fail(EXIT_UNAVAILABLE, "rank %lld cannot be started: %s%s", (long long)n, strerror(e), space_limit());
   }
-  for (int64_t r = 0; r < c->ranks; r++)
-    if (c->desk[r].status && c->desk[r].status != EXIT_PEER) return (Status)c->desk[r].status;
-  for (int64_t r = 0; r < c->ranks; r++)
-    if (c->desk[r].status) return (Status)c->desk[r].status;
-  return mine;
+  if (s) {                                   // those that have begun end where they meet
+    c->hall->lost = 1;
+    arena_destroy(all[--n].comm.arena);
+  } else rank_main(&all[0]);
+  for (int64_t r = 1; r < n; r++) pthread_join(all[r].thread, 0);
+  for (int64_t r = 0; r < n; r++) arena_destroy(all[r].comm.arena);
+  return s ? s : first_failure(c);
+}
+
+Status comm_launch(Arena *a, const Plan *p, size_t bytes, CommOptions o, RankMain *rank, void *with) {
+  enum { PAGE = 4096 };
+  Comm *c;
+  TRY(comm_alone(a, &c));
+  if (plan_ranks(p) == 1) return rank(with, c);
+  *c = (Comm){.plan = p, .arena = a, .options = o, .ranks = plan_ranks(p)};
+  if (c->ranks > MEMBERS)
+    return fail(EXIT_UNAVAILABLE, "%lld ranks on one machine; at most %d", (long long)c->ranks, MEMBERS);
+  size_t hall = (sizeof(Hall) + (size_t)c->ranks * sizeof(Desk) + PAGE - 1) / PAGE * PAGE;
+  c->stride = (bytes + PAGE - 1) / PAGE * PAGE;
+  size_t mapped = hall + (size_t)c->ranks * c->stride;
+  char *at = mmap(0, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    return fail(EXIT_UNAVAILABLE, "%lld ranks need %.1f MiB of memory, the system refused: %s", (long long)c->ranks,
+                (double)mapped / 0x1p20, strerror(errno));
+  madvise(at + hall, mapped - hall, MADV_HUGEPAGE);
+  c->hall = (Hall *)(void *)at, c->base = at + hall;
+  Status s = o.as == RANKS_threads ? run_threads(c, rank, with) : run_processes(c, rank, with);
+  munmap(at, mapped);
+  return s;
 }

@@ -3,21 +3,25 @@
 // All memory of all ranks lies in one mapping that every rank has at the same address, each rank's blocks at the same
 // places behind its own start; so a collective reads what the others have where it lies. Every sum is made in the order
 // of the members, by one of them, whatever the timing: results do not depend on it. Two ways to have ranks: processes
-// (forked before anything is opened) and threads of one process, for debuggers.
+// (forked before anything is opened) and threads of one process, for debuggers and sanitizers.
 #ifndef MT_COMM_H
 #define MT_COMM_H
 #include "runtime/plan.h"
 #include "runtime/work.h"
 
 typedef struct Comm Comm;
+typedef enum { RANKS_processes, RANKS_threads } RanksAs;
+typedef struct {
+  RanksAs as;
+  double patience;                           // seconds that a rank waits for a silent one
+} CommOptions;
+typedef Status RankMain(void *with, Comm *c);                      // one rank's whole life
 
 // One rank: no mapping, nothing to wait for.
 Status comm_alone(Arena *a, Comm **c);
-// Forks: returns in each of plan_ranks(p) processes, rank 0 being the caller. `bytes`: memory of a rank.
-// seconds: how long a rank waits for another one before it gives up.
-Status comm_fork(Arena *a, const Plan *p, size_t bytes, double seconds, Comm **c);
-// The status with which this rank ends. Rank 0 waits for the others and returns the first failure of all.
-Status comm_end(Comm *c, Status mine);       // 0 is allowed
+// Runs `rank` as each of the plan's ranks, `bytes` of memory for each; returns when all have ended, with the first
+// failure of all. Processes: rank 0 is the caller's, the others end here.
+Status comm_launch(Arena *a, const Plan *p, size_t bytes, CommOptions o, RankMain *rank, void *with);
 
 int64_t comm_ranks(const Comm *c);
 int64_t comm_rank(const Comm *c);

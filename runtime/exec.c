@@ -38,14 +38,16 @@ static Status open_schedule(Exec *x) {
   const Plan *p = x->plan;
   ScheduleArg arg[16];
   size_t n = 0;
+  Arena *a = arena_create();
   Text why;
-  text_init(&why, p->arena);
+  text_init(&why, a);
   for (; n < p->schedule.num.n && n < COUNT(arg); n++)
     arg[n] = (ScheduleArg){p->schedule.num.at[n].name, p->schedule.num.at[n].value, p->schedule.num.at[n].word};
   const char *kind = p->schedule.word ? p->schedule.word : "constant";
-  if (!schedule_make(&x->schedule, kind, arg, n, plan_num(&p->optimizer, "lr", 0), p->steps, &why))
-    return fail(EXIT_INPUT, "the plan's schedule: %s", why.s);
-  return 0;
+  bool made = schedule_make(&x->schedule, kind, arg, n, plan_num(&p->optimizer, "lr", 0), p->steps, &why);
+  Status s = made ? 0 : fail(EXIT_INPUT, "the plan's schedule: %s", why.s);
+  arena_destroy(a);
+  return s;
 }
 
 Status exec_init(Exec *x, const Plan *p, Dev *d) {

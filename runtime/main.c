@@ -19,9 +19,9 @@
 // ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
-  const char *device, *calibrate, *launcher;
+  const char *device, *calibrate, *launcher, *ranks_as;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
-  double temperature;
+  double temperature, timeout;
   bool eval_only, profile, version;
 } Settings;
 
@@ -36,6 +36,11 @@ static const Option rows[] = {
   OPTION(Settings, launcher,     0,  "launcher",    "WORD", launcher_help),
   OPTION_FROM(Settings, threads, 0, "threads", "T",
          "threads that compute; the CPUs of this process when not given", 1),
+  OPTION(Settings, ranks_as,     0,  "ranks",       "AS",
+         "processes; or threads of one, for debuggers and sanitizers: the same bits"),
+  OPTION(Settings, timeout,      0,  "timeout",     "SECONDS",
+         "how long a rank waits for a silent one before all end (76);\n"
+         "more than the longest that one works alone: saves a checkpoint"),
   OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
   OPTION(Settings, data,         0,  "data",        "PREFIX", "token files: PREFIX, or \"0.3 A 0.7 B\""),
   OPTION(Settings, batches,      0,  "batches",     "FILE",
@@ -95,8 +100,9 @@ static Status check_threads(const Settings *s) {
 }
 
 static Status check_eval_only(const Settings *s, const Words *given) {
-  static const Str fine[] = {"-n", "--launcher", "--threads", "--device", "--data", "--split", "--eval-samples", "--init",
-                             "--resume", "--save", "--sample", "--tokens", "--temperature", "--seed"};
+  static const Str fine[] = {"-n", "--launcher", "--ranks", "--timeout", "--threads", "--device", "--data", "--split",
+                             "--eval-samples", "--init", "--resume", "--save", "--sample", "--tokens", "--temperature",
+                             "--seed"};
   TRY(options_beside(given, "--eval-only", fine, COUNT(fine)));
   if (!s->data) return fail(EXIT_USAGE, "--eval-only needs --data, of which it holds a part out");
   if (!s->init && !s->resume) return fail(EXIT_USAGE, "--eval-only needs parameters: --init PATH or --resume");
@@ -107,6 +113,9 @@ static Status check_eval_only(const Settings *s, const Words *given) {
 
 static Status check_settings(const Settings *s, const Words *given) {
   TRY(check_threads(s));
+  if (strcmp(s->ranks_as, "processes") && strcmp(s->ranks_as, "threads"))
+    return fail(EXIT_USAGE, "--ranks is processes or threads, not '%s'", s->ranks_as);
+  if (!(s->timeout > 0)) return fail(EXIT_USAGE, "--timeout %g: more than 0 seconds", s->timeout);
   if (s->eval_only) TRY(check_eval_only(s, given));
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
   if (!s->data && !s->batches && !s->sample)
@@ -181,9 +190,11 @@ static void catch_signals(void) {
 typedef struct {
   Arena *arena;
   Settings set;
+  const char *path;                          // of the plan
   Plan *plan;
   Launch launch;
   Comm *comm;
+  FILE *out;                                 // standard output, on rank 0
   Dev *dev;
   Exec exec;
   const Rates *rates;                        // of this machine; 0: not known
@@ -344,7 +355,7 @@ static Status step(Run *r, int64_t *what) {
 }
 
 static Status train(Run *r) {
-  MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total};
+  MetricsOptions o = {r->set.log_json, r->exec.step > 0, r->set.log_every, r->exec.step, r->total, r->out};
   TRY(metrics_open(&r->metrics, &r->exec, &o));
   if (r->set.save && !comm_rank(r->comm)) TRY(folder_make(r->set.save));          // not only when the steps are done
   dev_feed(r->dev, feed_input, &r->feed);
@@ -364,12 +375,12 @@ static Status only_evaluate(Run *r) {
   StepResult valid;
   dev_feed(r->dev, feed_input, &r->feed);
   TRY(evaluate(r, &valid));
-  eval_print(stdout, &r->exec, &valid);
+  eval_print(r->out, &r->exec, &valid);
   return 0;
 }
 
 static Status measurements(Run *r) {
-  if (r->set.profile) profile_print(stdout, r->plan, r->dev, r->seconds, r->rates);
+  if (r->set.profile) profile_print(r->out, r->plan, r->dev, r->seconds, r->rates);
   if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed,
                                              r->rates));
   return r->set.trace ? trace_write(r->set.trace, r->plan, r->dev, &r->spans) : 0;
@@ -416,36 +427,27 @@ static void start_block(Run *r) {
     {"steps", steps_about(r)},
     {"checkpoints", s->eval_only ? 0 : s->save}, {"log", s->log_json},
   };
-  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : stdout, r->plan,
+  start_print(s->log_json && !strcmp(s->log_json, "-") ? stderr : r->out, r->plan,
               dev_rooms(r->dev), MT_VERSION, about, COUNT(about));
 }
 
-// One process for each rank; what they say and measure, rank 0 does.
-static Status open_ranks(Run *r) {
-  enum { PATIENCE = 600 };
-  TRY(launch_find(r->set.launcher, &r->launch));
-  TRY(launch_fits(&r->launch, r->plan));
-  if (r->launch.size > 1)
-    return fail(EXIT_UNAVAILABLE, "not yet: ranks that %s has started; --launcher=none starts them on this machine",
-                launch_name(&r->launch));
-  if (plan_ranks(r->plan) == 1) return comm_alone(r->arena, &r->comm);
-  TRY(comm_fork(r->arena, r->plan, dev_bytes(r->plan, 0), PATIENCE, &r->comm));
+// What all ranks say and measure, rank 0 does, which decides for all when to stop and when to save.
+static Status be_rank(Run *r) {
+  r->out = stdout;
   if (!comm_rank(r->comm)) return 0;
-  leave_signals();
+  if (!strcmp(r->set.ranks_as, "processes")) leave_signals();
   r->set.log_json = r->set.profile_json = r->set.trace = 0, r->set.profile = false;
-  if (!freopen("/dev/null", "w", stdout)) return fail(EXIT_IO, "/dev/null: %s", strerror(errno));
-  return 0;
+  r->out = fopen("/dev/null", "w");
+  return r->out ? 0 : fail(EXIT_IO, "/dev/null: %s", strerror(errno));
 }
 
-// The way: plan, ranks, device, data, state, steps, sample.
-static Status run(Run *r, const char *path) {
+// The way: device, data, state, steps, sample.
+static Status run(Run *r) {
   Settings *s = &r->set;
   bool training = s->data || s->batches;
-  TRY(plan_load(r->arena, path, &r->plan));
-  TRY(check_ranks(r->plan, s));
-  TRY(open_ranks(r));
+  TRY(be_rank(r));
   r->total = s->steps >= 0 ? s->steps : r->plan->steps;
-  if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", path);
+  if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", r->path);
   if (training)
     TRY(feed_open(r->arena, r->plan,
                   &(FeedOptions){s->data, s->batches, s->split, r->total, !s->eval_only,
@@ -465,8 +467,35 @@ static Status run(Run *r, const char *path) {
     if (e || again) return e ? e : again;
   }
   return s->sample ? sample_print(r->arena, &r->exec,
-                                  &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, stdout)
+                                  &(SampleRule){s->sample, s->tokens, s->temperature, s->seed}, r->out)
                    : 0;
+}
+
+// One rank's life: in a process of its own, or beside the others in one.
+static Status rank_main(void *with, Comm *c) {
+  const Run *all = with;
+  Run r = {.arena = arena_create(), .set = all->set, .path = all->path, .plan = all->plan,
+           .launch = all->launch, .comm = c};
+  Status e = run(&r);
+  if (metrics_close(&r.metrics) && !e) e = EXIT_IO;
+  dev_close(r.dev);
+  feed_close(&r.feed);
+  if (r.out && r.out != stdout) fclose(r.out);
+  arena_destroy(r.arena);
+  return e;
+}
+
+static Status run_plan(Run *r, const char *path) {
+  r->path = path;
+  TRY(plan_load(r->arena, path, &r->plan));
+  TRY(check_ranks(r->plan, &r->set));
+  TRY(launch_find(r->set.launcher, &r->launch));
+  TRY(launch_fits(&r->launch, r->plan));
+  if (r->launch.size > 1)
+    return fail(EXIT_UNAVAILABLE, "not yet: ranks that %s has started; --launcher=none starts them on this machine",
+                launch_name(&r->launch));
+  CommOptions o = {strcmp(r->set.ranks_as, "threads") ? RANKS_processes : RANKS_threads, r->set.timeout};
+  return comm_launch(r->arena, r->plan, dev_bytes(r->plan, 0), o, rank_main, r);
 }
 
 // Without a plan: the rates of this machine, measured when they are not known or are to be measured again.
@@ -498,7 +527,8 @@ static void print_man(const Settings *defaults) {          // what the build put
 }
 
 int main(int argc, char **argv) {
-  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1, .launcher = "auto"}};
+  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1, .launcher = "auto",
+                   .ranks_as = "processes", .timeout = 600}};
   Words words = {0}, given = {0};
   bool help;
   program_start("mtrun");
@@ -515,12 +545,8 @@ int main(int argc, char **argv) {
              words.n);
   else if (!e && !(e = check_settings(&r.set, &given))) {
     catch_signals();
-    if (!(e = check_targets(&r.set))) e = run(&r, words.at[0].text);
+    if (!(e = check_targets(&r.set))) e = run_plan(&r, words.at[0].text);
   }
-  if (metrics_close(&r.metrics) && !e) e = EXIT_IO;
-  dev_close(r.dev);
-  feed_close(&r.feed);
-  e = comm_end(r.comm, e);
   arena_destroy(r.arena);
   if (fflush(stdout) && !e) e = fail(EXIT_IO, "writing the output: %s", strerror(errno));
   return e;

@@ -237,10 +237,10 @@ static void print_valid(Metrics *m, const MetricsStep *s) {
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   *m = (Metrics){.exec = x,
                  .options = *o,
-                 .console = stdout,
+                 .console = o->out,
                  .tokens = tokens_of(x->plan),
                  .flops = plan_step_flops(x->plan)};
-  m->bar = is_terminal(STDERR_FILENO);
+  m->bar = is_terminal(STDERR_FILENO) && !comm_rank(dev_comm(x->dev));
   m->arena = arena_create(), text_init(&m->line, m->arena);
   if (!o->json) return 0;
   if (!strcmp(o->json, "-")) m->json = stdout, m->console = stderr;

@@ -9,6 +9,7 @@ typedef struct {
   bool append;                               // the run goes on where another one stopped: its lines up to there stay
   int64_t every;                             // steps from console line to console line
   int64_t first, last;                       // steps: done before, done at the end
+  FILE *out;                                 // where lines for people go; standard error if the JSON log goes to standard output
 } MetricsOptions;
 
 typedef struct {                             // all a row of metrics.def may use

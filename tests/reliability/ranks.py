@@ -3,7 +3,7 @@ die or hang.
 
 usage: ranks.py MTC MTRUN MTDATA [CASE…]"""
 
-import glob, random, shutil, signal, time
+import glob, random, re, shutil, signal, time
 from mt import *
 
 SIZES = dict(hidden=24, layers=2, nheads=4, ctx=12)
@@ -126,22 +126,125 @@ def children(pid):
         return [int(x) for x in f.read().split()]
 
 
+def gone(pid):
+    # ended, whether or not its parent has asked
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def until(true, seconds, what):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def left_behind():
+    shared = [name for name in os.listdir("/dev/shm") if "mt" in name]
+    return sorted(os.listdir(".") + shared + os.listdir("tmp"))
+
+
+def lose(sig, victim, delay, plan, *options):
+    # a signal to one of four ranks some time in a run: the message, once the others have ended
+    os.makedirs("tmp", exist_ok=True)
+    before = left_behind()
+    env = {**os.environ, "TMPDIR": os.path.abspath("tmp")}
+    p = start([MTRUN, plan, *options, "--log-every", "1", "--threads", "1"], env=env)
+    assert after_lines(p, 2)
+    pids = [p.pid] + children(p.pid)
+    same(len(pids), 4)
+    time.sleep(delay)
+    begin = time.monotonic()
+    os.kill(pids[victim], sig)
+    if not victim:  # it is the one that waits for the others: they end, and it does when it goes on
+        until(lambda: all(gone(pid) for pid in pids[1:]), 12, "a rank outlives rank 0")
+        os.kill(pids[0], signal.SIGCONT)
+    err = p.communicate(timeout=60)[1]
+    same(p.returncode, 76, err)
+    assert time.monotonic() - begin < 12, err
+    assert not any(os.path.exists("/proc/%d" % pid) for pid in pids[1:])
+    same(left_behind(), before)
+    same(err.count("mtrun:"), 1, err)
+    assert err.startswith("mtrun: rank %d " % victim), err
+    for rank in range(4):
+        does = r"(?:waits for rank \d at |(?:computes|is done), after |was killed by signal 9)"
+        same(len(re.findall(r"^  rank %d %s" % (rank, does), err, re.M)), 1, err)
+    return err
+
+
+def asked_at(err):
+    # where somebody waits: a collective, its axes and the line of the model, or where all ranks meet
+    found = re.findall(r"and rank \d waits at (?:(all_\w+|reduce_\w+) over ([\w ]+), number \d+ of the run, "
+                       r"\S*gpt2\.mt:\d+:\d+ \(.*?\)|(a meeting of all ranks));", err)
+    same(len(found), 1, err)
+    return found[0]
+
+
+def plan_of_four():
+    return compiled("gpt2", "dp=2,tp=2", train_steps=100000), *data()
+
+
 @case
 def a_rank_is_killed():
-    # whichever it is, the others end with 76 and say who waits where; no process stays
+    # whichever it is and wherever, the others end with 76 and say who waits where; nothing stays
+    run = plan_of_four()
+    places = set()
+    for i in range(9 if not LONG else 300):
+        victim = 1 + i % 3
+        err = lose(signal.SIGKILL, victim, 0.0037 * i, *run)
+        assert "rank %d was killed by signal 9" % victim in err, err
+        places.add(asked_at(err))
+    assert len(places) > 1, places
+
+
+@case
+def a_rank_is_stopped():
+    run = plan_of_four()
+    for i in range(8 if not LONG else 200):
+        err = lose(signal.SIGSTOP, i % 4, 0.0041 * i, *run, "--timeout", "0.5")
+        assert "rank %d is silent for 0.5 s (--timeout)" % (i % 4) in err, err
+        asked_at(err)
+
+
+@case
+def all_are_stopped():
+    # a terminal's stop is nobody's silence: they go on together
+    plan, *feed = plan_of_four()
+    p = start([MTRUN, plan, *feed, "--log-every", "1", "--threads", "1", "--timeout", "0.5"], start_new_session=True)
+    assert after_lines(p, 2)
+    os.killpg(p.pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.killpg(p.pid, signal.SIGCONT)
+    assert after_lines(p, 50)
+    p.terminate()
+    err = p.communicate(timeout=60)[1]
+    same(p.returncode, 75, err)
+
+
+@case
+def threads_as_processes():
     feed = data()
-    plan = compiled("gpt2", "dp=2,tp=2", train_steps=100000)
-    for victim in range(3):
-        p = start([MTRUN, plan, *feed, "--log-every", "1", "--threads", "1"])
-        assert after_lines(p, 2)
-        others = children(p.pid)
-        same(len(others), 3)
-        begin = time.monotonic()
-        os.kill(others[victim], signal.SIGKILL)
-        err = p.communicate(timeout=60)[1]
-        same(p.returncode, 76, err)
-        assert time.monotonic() - begin < 10 and "rank %d" % (victim + 1) in err, err
-        assert not any(os.path.exists("/proc/%d" % pid) for pid in others)
+    for model, mesh in (("gpt2", "dp=2,tp=2"), ("llama", "cp=2,tp=2"), ("moe", "ep=2")):
+        plan = compiled(model, mesh, "f32")
+        a, b = (run(plan, *feed, "--ranks", how) for how in ("processes", "threads"))
+        same([l["loss"] for l in a.log], [l["loss"] for l in b.log])
+        same(a.final, b.final)
+        same(a.grads, b.grads)
+    p = start([MTRUN, plan, *feed, "--ranks", "threads", "--steps", "1000000", "--log-every", "1", "--save", "ck"])
+    assert after_lines(p, 2)
+    same(children(p.pid), [])
+    p.terminate()
+    same((p.communicate(timeout=60)[1].count("stopped after"), p.returncode), (2, 75))
+
+
+@case
+def wrong_words():
+    refused(MTRUN, ["p.plan", "--data", "x", "--ranks", "forks"], "--ranks is processes or threads, not 'forks'", 64)
+    for seconds in ("0", "-1", "nan"):
+        refused(MTRUN, ["p.plan", "--data", "x", "--timeout", seconds], "--timeout", 64)
 
 
 @case
