@@ -363,8 +363,46 @@ static Pieces *tensors_of(Lower *l) {
   return all;
 }
 
-// ---- rules of the command line ----------------------------------------------------------------------------
-static void check_said_rules(Lower *l) {
+// ---- rules without a use ----------------------------------------------------------------------------------
+static DimId rule_dim(const Lower *l, const MapRule *r) {
+  const uint64_t *d = map_get(&l->p->user.dim_by_name, key_of(r->dim));
+  return d ? (DimId)*d : 0;
+}
+
+static bool rule_has(const MapRule *r, uint32_t axis) {
+  bool has = false;
+  for (uint32_t k = 0; k < r->naxis; k++) has |= r->axis[k] == axis;
+  return has;
+}
+
+// An axis of several ranks with rules, all of which do nothing: its ranks would all do the same.
+static void check_axis(Lower *l, uint32_t a, const bool *used) {
+  const Module *m = l->m;
+  const Axis *axis = &m->axis.at[a];
+  const MapRule *of = 0;
+  if (axis->size == 1) return;
+  for (uint32_t i = 0; i < m->rule.n; i++) {
+    const MapRule *r = &m->rule.at[i];
+    DimId d = rule_dim(l, r);
+    if (!rule_has(r, a)) continue;
+    if (d && used[d] && (!r->weak || dim_of(m, d)->size % axis->size == 0)) return;
+    of = of ? of : r;
+  }
+  if (!of) return;                           // one without rules is reported before
+  lower_error(l, of->loc, "MT0313", "axis %s is %d and splits nothing", axis->name, axis->size);
+  for (uint32_t i = 0; i < m->rule.n; i++) {
+    const MapRule *r = &m->rule.at[i];
+    DimId d = rule_dim(l, r);
+    if (!rule_has(r, a)) continue;
+    if (!d || !used[d]) lower_note_at(l, r->loc, "no value of the model has the dim '%s'", r->dim);
+    else
+      lower_note_at(l, r->loc, "%s = %lld is not divisible by %s = %d; legal %s: %s", r->dim,
+                    (long long)dim_of(m, d)->size, axis->name, axis->size, axis->name,
+                    divisors_text(l->a, dim_of(m, d)->size));
+  }
+}
+
+static void check_rules(Lower *l) {
   const Program *p = l->p;
   bool *used = NEW_N(l->a, bool, l->m->dim.n + 1);
   for (TypeId t = 1; t < l->m->type.n; t++)
@@ -376,6 +414,7 @@ static void check_said_rules(Lower *l) {
       if (d && !used[*d])
         lower_error(l, name->span, "MT0318", "no value of the model has the dim '%s'", name->text);
     }
+  for (uint32_t a = 0; a < l->m->axis.n; a++) check_axis(l, a, used);
 }
 
 Module *lower(Program *p) {
@@ -396,7 +435,7 @@ Module *lower(Program *p) {
   fn_remove(l->m, train.fn);
   fn_remove(l->m, eval.fn);
   decay_groups(l, tensors_of(l));
-  check_said_rules(l);
+  check_rules(l);
   lower_finish(l);
   uncalled_check(p);
   return p->diag->errors ? 0 : l->m;

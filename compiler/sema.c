@@ -219,8 +219,9 @@ static void check_batch(Sema *s) {
     ERR(g->loc.line ? g->loc : s->p->model->ast->span, "MT0334",
         "train.global_batch is %lld and must be a multiple of %lld, the samples of a microbatch on all ranks",
         (long long)s->p->global_batch, (long long)d->extent);
-    diag_note(s->p->diag, "train.micro_batch is %lld, the axes that %s is mapped to make %lld",
-              (long long)s->p->micro_batch, d->name, (long long)(d->extent / MAX(s->p->micro_batch, 1)));
+    diag_note(s->p->diag, "train.micro_batch is %lld, the axes that %s is mapped to make %lld; their product may be %s",
+              (long long)s->p->micro_batch, d->name, (long long)(d->extent / MAX(s->p->micro_batch, 1)),
+              divisors_text(s->p->arena, s->p->global_batch));
   }
 }
 

@@ -5,19 +5,6 @@
 // ---- rules ------------------------------------------------------------------------------------------------
 static bool split_has(Split s, uint32_t axis) { return split_mask(s) >> axis & 1; }
 
-// "tp may be 1, 5, 25": what divides n
-static const char *divisors(Module *m, int64_t n) {
-  Text t;
-  text_init(&t, m->arena);
-  uint32_t count = 0;
-  for (int64_t i = 1; i <= n && i <= 4096; i++) {
-    if (n % i) continue;
-    if (count++ == 12) return text_puts(&t, ", …"), t.s;
-    text_printf(&t, "%s%lld", i > 1 ? ", " : "", (long long)i);
-  }
-  return t.n ? t.s : "1";
-}
-
 static const char *axes_text(Module *m, Split s) {
   Text t;
   text_init(&t, m->arena);
@@ -30,9 +17,9 @@ static bool strong_divides(Rules *r, DimId d, Span loc) {
   Split s = r->strong[d];
   int64_t ways = split_ways(r->m, s);
   if (dim->size % ways == 0) return true;
-  const char *axes = axes_text(r->m, s), *legal = divisors(r->m, dim->size);
-  diag_error(r->m->diag, loc, "MT0312", "'%s' is %lld, %s is %lld; %s may be %s", dim->name,
-             (long long)dim->size, axes, (long long)ways, axes, legal);
+  const char *axes = axes_text(r->m, s);
+  diag_error(r->m->diag, loc, "MT0312", "%s = %lld is not divisible by %s = %lld; legal %s: %s", dim->name,
+             (long long)dim->size, axes, (long long)ways, axes, divisors_text(r->m->arena, dim->size));
   return false;
 }
 

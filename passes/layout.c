@@ -48,14 +48,38 @@ static const char *axes_text(Module *m, uint8_t axes) {
   return out.s;
 }
 
+// the strong rule that maps d to one of these axes
+static const MapRule *strong_rule(const Rules *r, DimId d, uint8_t axes) {
+  for (uint32_t i = 0; i < r->m->rule.n; i++) {
+    const MapRule *rule = &r->m->rule.at[i];
+    for (uint32_t k = 0; k < rule->naxis && !rule->weak; k++)
+      if (axes >> rule->axis[k] & 1 && dim_find(r->m, rule->dim) == d) return rule;
+  }
+  return 0;
+}
+
+static Span rule_loc(const Rules *r, DimId d, uint8_t axes) {
+  const MapRule *rule = strong_rule(r, d, axes);
+  return rule ? rule->loc : (Span){0};
+}
+
+static void rule_note(const Rules *r, DimId d, uint8_t axes) {
+  const MapRule *rule = strong_rule(r, d, axes);
+  if (!rule) return;
+  diag_note_at(r->m->diag, rule->loc, "a strong rule of %s; as a weak one: map weak %s -> …; without: --no-map %s",
+               rule->dim, rule->dim, rule->dim);
+}
+
 static void clash_report(Rules *r, Span loc, const char *where, const DimId clash[2]) {
   Module *m = r->m;
   uint64_t pair = hash_mix(MIN(clash[0], clash[1]), MAX(clash[0], clash[1]));
   if (map_get(&r->said, pair)) return;
   map_put(&r->said, pair, 1);
   uint8_t both = split_mask(r->strong[clash[0]]) & split_mask(r->strong[clash[1]]);
+  if (!loc.line) loc = rule_loc(r, clash[1], both);
   diag_error(m->diag, loc, "MT0311", "'%s' and '%s' meet in %s and both map to %s; map one of them weak",
              dim_of(m, clash[0])->name, dim_of(m, clash[1])->name, where, axes_text(m, both));
+  for (int k = 0; k < 2; k++) rule_note(r, clash[k], both);
 }
 
 // ---- strong rules alone: inputs, results, variables -------------------------------------------------------

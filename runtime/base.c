@@ -265,6 +265,20 @@ bool ends_with(const char *s, const char *end) {
   return n >= k && !strcmp(s + n - k, end);
 }
 
+// ---- divisors ---------------------------------------------------------------------------------------------------
+Str divisors_text(Arena *a, int64_t n) {
+  enum { MOST = 12, LIMIT = 1 << 20 };
+  Text t;
+  text_init(&t, a);
+  uint32_t count = 0;
+  for (int64_t i = 1; i <= n && i <= LIMIT; i++) {
+    if (n % i) continue;
+    if (count++ == MOST) return text_puts(&t, ", …"), t.s;
+    text_printf(&t, "%s%lld", i > 1 ? ", " : "", (long long)i);
+  }
+  return t.n ? t.s : "1";
+}
+
 // ---- nearest word -----------------------------------------------------------------------------------------------
 // Edit distance (a swap of neighbours counts one), at most a third of the word's length.
 static size_t distance(const char *a, const char *b, size_t limit) {

@@ -68,6 +68,9 @@ bool ends_with(const char *s, const char *end);
 // The bytes of the UTF-8 character at s, of which n follow or a 0 ends them; 0 when it is none.
 size_t utf8_length(const unsigned char *s, size_t n);
 
+// ---- "1, 5, 25": what divides n, the first dozen -----------------------------------------------------------------
+Str divisors_text(Arena *a, int64_t n);
+
 // ---- nearest word, for "did you mean": 0 when nothing is near ---------------------------------------------------
 Str nearest(const char *word, const Str *words, size_t n);
 

@@ -14,7 +14,12 @@ printf 'parallel {\n mesh dp = 2\n}\ntrain {\n global_batch = 8\n}\n' > two.mtp
 want 0 'tiny.mt: 8 parameters' check tiny.mt --parallel two.mtp
 want 1 'error MT0' check tiny.mt --parallel bad.mtp
 want 66 'missing.mtp' check tiny.mt --parallel missing.mtp
-want 1 'tp may be 1, 2, 4, 8' check tiny.mt --mesh tp=3
+want 1 'ff = 8 is not divisible by tp = 3; legal tp: 1, 2, 4, 8' check tiny.mt --mesh tp=3
+want 1 'heads = 25 is not divisible by tp = 2; legal tp: 1, 5, 25' check "$ROOT/models/gpt2.mt" --preset xl --mesh tp=2
+want 1 'kv = 2 is not divisible by tp = 4; legal tp: 1, 2' check "$ROOT/models/llama.mt" --preset demo --mesh tp=4
+want 0 'no errors' check "$ROOT/models/llama.mt" --preset demo -D nkv=1 --mesh tp=4 --no-map kv --map 'group -> tp'
+want 1 "'vocab' and 'embed' meet in 'wte.weight' and both map to tp" check "$ROOT/models/gpt2.mt" --preset demo --mesh tp=2 --map 'embed -> tp'
+want 1 'their product may be 1, 2' check tiny.mt --mesh dp=3 --set train.global_batch=2
 want 1 'error MT0301: no config' check tiny.mt -D hiden=3
 want 1 "did you mean 'hidden'?" check tiny.mt -D hiden=3
 want 1 'error MT0302' check tiny.mt --preset wid

@@ -10,7 +10,7 @@ dim kb = batch
 dim batch
 config { ctx = later * 2; later = 32 }
 config { nvocab = 257 }
-model M(x: [batch, kb]) -> (loss: f32[]) { loss = mean[batch, kb](x) }
+model M(x: [batch, kb, vocab]) -> (loss: f32[]) { loss = mean[batch, kb, vocab](x) }
 parallel { map vocab -> tp; mesh tp = 3 }
 train { micro_batch = 5; global_batch = 5 }
 # > dim seq = 64
