@@ -33,6 +33,7 @@ typedef struct { Str name; const double *at; } Feed;              // an input's 
 typedef struct {
   // grad_norm: before clipping; NaN when nothing measures it
   double lr, grad_norm;
+  double loss_scale;                                              // that this step used; 1: none
   bool   updated;                                                 // false: the update was skipped
   const double *output;                                           // beside Module.output; valid until the next step
 } StepLog;

@@ -3,6 +3,7 @@
 #include "runtime/init.h"
 #include "runtime/json_text.h"
 #include "runtime/safetensors.h"
+#include "runtime/scale.h"
 #include "runtime/schedule.h"
 #include "runtime/tensors.h"
 #include <math.h>
@@ -14,6 +15,7 @@ struct Training {
   const Module *m;
   const Fn *prologue, *micro, *update, *refresh;        // 0: the module has none
   Schedule schedule;
+  Scale scale;
   double beta1, beta2, *output;
   // batch: samples of a microbatch; updates: that were not skipped
   int64_t batch, microbatches, step, updates;
@@ -34,6 +36,17 @@ static Status read_schedule(Training *t) {
   return fail(EXIT_COMPILE, "train.schedule: %s", why.s);
 }
 
+static Status read_scale(Training *t) {
+  const Setting *s = setting_find(t->m, "precision.loss_scale");
+  uint32_t n = s ? s->narg : 0;
+  ScaleArg *arg = NEW_N(t->arena, ScaleArg, n + 1);
+  for (uint32_t i = 0; i < n; i++) arg[i] = (ScaleArg){s->arg[i].path, s->arg[i].num};
+  Text why;
+  text_init(&why, t->arena);
+  if (scale_make(&t->scale, !s ? "none" : s->kind == SET_num ? 0 : s->word, s ? s->num : 0, arg, n, &why)) return EXIT_OK;
+  return fail(EXIT_COMPILE, "precision.loss_scale: %s", why.s);
+}
+
 Status training_create(Arena *a, Interp *it, Training **out) {
   const Module *m = it->m;
   Training *t = *out = NEW(a, Training);
@@ -50,6 +63,7 @@ Status training_create(Arena *a, Interp *it, Training **out) {
     return fail(EXIT_COMPILE, "train.global_batch is %lld, a microbatch has %lld samples; it must divide",
                 (long long)samples, (long long)t->batch);
   t->microbatches = samples / t->batch;
+  TRY(read_scale(t));
   return read_schedule(t);
 }
 
@@ -101,25 +115,53 @@ static Status run_microbatch(Training *t, const Fn *f, const Feed *feed, uint32_
   return s;
 }
 
+static Status read_outputs(Training *t) {
+  for (uint32_t i = 0; i < t->m->output.n; i++)
+    TRY(scalar_get(t, arena_printf(t->arena, "$out.%s", t->m->output.at[i].name), NAN, &t->output[i]));
+  return EXIT_OK;
+}
+
+// A loss that is not finite is no step of training, whatever its gradient is.
+static bool objective_finite(const Training *t) {
+  for (uint32_t i = 0; i < t->m->output.n; i++)
+    if (t->m->output.at[i].coef != 0 && !isfinite(t->output[i])) return false;
+  return true;
+}
+
+static Status denominator_zero(Training *t, bool *zero) {
+  for (uint32_t k = 0; scalar(t, arena_printf(t->arena, "$den%u", k)); k++) {
+    double den;
+    TRY(scalar_get(t, arena_printf(t->arena, "$den%u", k), 1, &den));
+    *zero |= den == 0;
+  }
+  return EXIT_OK;
+}
+
 Status training_step(Training *t, const Feed *feed, uint32_t nfeed, void (*before_update)(void *), void *arg,
                      StepLog *log) {
   scalar_set(t, "$step", (double)t->step);
   scalar_set(t, "$inv_micro", 1 / (double)t->microbatches);
+  scalar_set(t, "$loss_scale", t->scale.value);
   for (int64_t j = 0; j < t->microbatches; j++) TRY(run_microbatch(t, t->prologue, feed, nfeed, j));
   for (int64_t j = 0; j < t->microbatches; j++) TRY(run_microbatch(t, t->micro, feed, nfeed, j));
   if (before_update) before_update(arg);
-  *log = (StepLog){.lr = schedule_lr(&t->schedule, t->updates), .output = t->output};
+  *log = (StepLog){.lr = schedule_lr(&t->schedule, t->updates), .loss_scale = t->scale.value, .output = t->output};
+  TRY(read_outputs(t));
   scalar_set(t, "$lr", log->lr);
   scalar_set(t, "$bc1", 1 - pow(t->beta1, (double)(t->updates + 1)));
   scalar_set(t, "$bc2", 1 - pow(t->beta2, (double)(t->updates + 1)));
   interp_first(t->it, true);
-  TRY(run(t, t->update, 0));
-  double ok;
-  TRY(scalar_get(t, "$ok", t->update != 0, &ok));
-  TRY(scalar_get(t, "$grad_norm", NAN, &log->grad_norm));
-  for (uint32_t i = 0; i < t->m->output.n; i++)
-    TRY(scalar_get(t, arena_printf(t->arena, "$out.%s", t->m->output.at[i].name), NAN, &t->output[i]));
+  double ok = 0;
+  log->grad_norm = NAN;
+  if (objective_finite(t)) {
+    TRY(run(t, t->update, 0));
+    TRY(scalar_get(t, "$ok", t->update != 0, &ok));
+    TRY(scalar_get(t, "$grad_norm", NAN, &log->grad_norm));
+  }
+  bool empty = false;
+  TRY(denominator_zero(t, &empty));
   log->updated = ok != 0;
+  if (!empty) scale_step(&t->scale, log->updated);
   t->updates += log->updated, t->step++;
   return EXIT_OK;
 }
@@ -221,6 +263,7 @@ Status training_save(Training *t, const char *path, VarKind kind) {
     double *whole = NEW_N(a, double, interp_count(t->m, var->type));
     if ((status = pieces_of(t, param, DT_f64, &s, &p))) break;
     if (!interp_get(t->it, v, whole)) status = fail(EXIT_INTERNAL, "interpreter: %s", interp_fault(t->it));
+    for (int64_t i = 0; kind == VAR_grad && i < interp_count(t->m, var->type); i++) whole[i] /= t->scale.value;
     for (uint32_t i = 0; i < p.n && !status; i++) {
       int64_t *shape = NEW_N(a, int64_t, STORAGE_DIMS);
       void *data = arena_alloc(a, (size_t)p.at[i].count * dtype_bytes(as));
@@ -290,6 +333,8 @@ static void log_step(Text *json, const Training *t, int64_t step, const StepLog 
   text_json_number(json, log->grad_norm);
   text_puts(json, ", \"lr\": ");
   text_json_number(json, log->lr);
+  text_puts(json, ", \"loss_scale\": ");
+  text_json_number(json, log->loss_scale);
   text_printf(json, ", \"updated\": %s}\n", log->updated ? "true" : "false");
 }
 

@@ -18,6 +18,8 @@ static void scalars(Lower *l) {
   scalar(l, "$bc1", DT_f64, "1 - beta1^t");
   scalar(l, "$bc2", DT_f64, "1 - beta2^t");
   scalar(l, "$inv_micro", DT_f64, "1 / microbatches of the step");
+  const Setting *scale = setting_find(l->m, "precision.loss_scale");
+  if (scale && (scale->kind == SET_num || strcmp(scale->word, "none"))) scalar(l, "$loss_scale", DT_f64, "factor of this step's gradients");
 }
 
 // ---- one elaboration --------------------------------------------------------------------------------------

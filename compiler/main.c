@@ -157,8 +157,7 @@ static Override override_of(Word w) {
 // asked, else said.
 static Status refuse_unmade(const Module *m) {
   static const char *const unmade[] = {"parallel.recompute",  "parallel.zero",     "parallel.bucket",
-                                       "parallel.overlap",    "parallel.pipeline", "precision.grad_reduce",
-                                       "precision.loss_scale"};
+                                       "parallel.overlap",    "parallel.pipeline", "precision.grad_reduce"};
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);

@@ -1,6 +1,7 @@
 // settings.c -- what precision, parallel and train say: known paths, kinds, callees and arguments
 // (settings.def).
 #include "compiler/program.h"
+#include "runtime/scale.h"
 #include "runtime/schedule.h"
 #include <ctype.h>
 #include <math.h>
@@ -365,6 +366,27 @@ static void check_schedule(Program *p) {
     diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
 }
 
+static void check_scale(Program *p) {
+  const Setting *s = setting_find(p->module, "precision.loss_scale");
+  if (!s) return;
+  ScaleArg *arg = NEW_N(p->arena, ScaleArg, s->narg + 1);
+  for (uint32_t i = 0; i < s->narg; i++) arg[i] = (ScaleArg){s->arg[i].path, s->arg[i].num};
+  Scale made;
+  Text why;
+  text_init(&why, p->arena);
+  if (!scale_make(&made, s->kind == SET_num ? 0 : s->word, s->num, arg, s->narg, &why))
+    diag_error(p->diag, s->loc, "MT0338", "precision.loss_scale: %s", why.s);
+}
+
+// f16 has a scale unless one is refused; other formats have the range of f32 and none unless one is asked for
+static void default_scale(Program *p) {
+  Module *m = p->module;
+  if (setting_find(m, "precision.loss_scale") || strcmp(setting_word(m, "precision.compute", ""), "f16")) return;
+  vec_push(p->arena, &m->set,
+           (Setting){.path = intern(p->in, "precision.loss_scale"), .kind = SET_call, .word = intern(p->in, "dynamic"),
+                     .loc = setting_find(m, "precision.compute")->loc});
+}
+
 static Setting default_of(Program *p, const Row *r) {
   Str word = intern(p->in, r->otherwise);
   Setting v = {.path = intern(p->in, r->path)};
@@ -386,10 +408,11 @@ void settings_complete(Program *p) {
     if (!*r->otherwise || r->kind == ROW_list || r->kind == ROW_expr || setting_find(m, r->path)) continue;
     vec_push(p->arena, &m->set, default_of(p, r));
   }
+  default_scale(p);
   for (uint32_t i = 0; i < m->set.n; i++)
     if (m->set.at[i].kind == SET_call) complete_call(p, &m->set.at[i]);
   if (m->set.n) qsort(m->set.at, m->set.n, sizeof *m->set.at, by_path);
-  if (!p->diag->errors) check_schedule(p);
+  if (!p->diag->errors) check_schedule(p), check_scale(p);
 }
 
 // ---- lists ------------------------------------------------------------------------------------------------

@@ -146,6 +146,13 @@ static void find_reads(Autodiff *a, NodeId last, DType grads) {
     if (!used[r]) a->chain[a->read.at[r - 1]] = r;                     // nothing but an output, if anything, has it
 }
 
+// All gradients are that much larger, until the update.
+static ValId loss_scaled(Autodiff *a, ValId seed) {
+  VarId scale = var_find(a->m, intern(a->m->in, "$loss_scale"));
+  if (!scale) return seed;
+  return ir_binary(&a->b, OP_mul, seed, ir_cast(&a->b, ir_read_var(&a->b, scale), DT_f64));
+}
+
 static void add_seeds(Autodiff *a) {
   for (uint32_t i = 0; i < a->fwd->ret.n; i++) {
     const Output *o = output_find(a->m, a->fwd->ret_name.at[i]);
@@ -153,7 +160,7 @@ static void add_seeds(Autodiff *a) {
     if (!o || o->coef == 0 || !a->g.varied[v]) continue;
     at_output(a, o, v, "gradient of the objective");
     a->b.fwd = a->micro->val.at[v].def;
-    ValId seed = share(a, ir_const(&a->b, o->coef, DT_f64), o);
+    ValId seed = loss_scaled(a, share(a, ir_const(&a->b, o->coef, DT_f64), o));
     a->g.b = a->b;
     grad_give(&a->g, v, ir_cast(&a->b, seed, val_type(a->micro, v)->dtype));
   }

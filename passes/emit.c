@@ -60,11 +60,15 @@ static void emit_head(Emit *e, const EmitOptions *o) {
   p->micro_batch = (int64_t)setting_num(m, "train.micro_batch", 1),
   p->global_batch = (int64_t)setting_num(m, "train.global_batch", 1);
   p->microbatches = p->global_batch / MAX(batch, 1);
-  static const char *const path[] = {"train.optimizer", "train.schedule"};
-  PlanCall *call[] = {&p->optimizer, &p->schedule};
+  static const char *const path[] = {"train.optimizer", "train.schedule", "precision.loss_scale"};
+  PlanCall *call[] = {&p->optimizer, &p->schedule, &p->loss_scale};
   for (size_t i = 0; i < COUNT(path); i++) {
     const Setting *s = setting_find(m, path[i]);
-    if (!s || s->kind != SET_call) continue;
+    if (s && s->kind == SET_num) {                         // a scale that is a number
+      call[i]->word = plan_str(p, "constant");
+      vec_push(p->arena, &call[i]->num, (PlanNum){plan_str(p, "value"), s->num, 0});
+    }
+    if (!s || s->kind != SET_call || !strcmp(s->word, "none")) continue;
     call[i]->word = plan_str(p, s->word);
     for (uint32_t k = 0; k < s->narg; k++)
       vec_push(p->arena, &call[i]->num,

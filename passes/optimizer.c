@@ -1,5 +1,6 @@
 // optimizer.c -- adds `update`: gradients, parameters and moments of one step in, parameters and moments out.
 //
+//   g    = gradient / $loss_scale, where there is one
 //   norm = sqrt(Σ over parameters, in their order, of Σ g²)      in f64; each parameter's sum in the format of its update
 //   c    = min(1, clip / (norm + 1e-6)) when train.clip > 0; g becomes c·g
 //   ok   = norm is finite, and every denominator of the step ($den0, …) is above 0
@@ -193,6 +194,13 @@ static ValId sgd(Optimizer *o, const Param *p, ValId w) {
   return sub(o, w, mul(o, d, in_format(o, o->lr, d)));
 }
 
+// The gradient of the loss itself, where it was computed times $loss_scale.
+static ValId unscaled(Optimizer *o, ValId g) {
+  if (!var_find(o->m, intern(o->m->in, "$loss_scale"))) return g;
+  ValId scale = read_scalar(o, "$loss_scale");
+  return mul(o, g, in_format(o, quo(o, num(o, 1, scale), scale), g));
+}
+
 static ValId sum_of_squares(Optimizer *o, const Param *p) {
   at_param(o, p->var, "global norm");
   const Type *t = val_type(o->b.fn, p->g);
@@ -249,7 +257,7 @@ bool pass_optimizer(Module *m) {
     Param *p = &param.at[i];
     at_param(&o, p->var, "update of a parameter");
     p->p = ir_read_var(&o.b, p->var);
-    p->g = ir_cast(&o.b, ir_read_var(&o.b, p->grad), p->work);
+    p->g = unscaled(&o, ir_cast(&o.b, ir_read_var(&o.b, p->grad), p->work));
     ValId s = sum_of_squares(&o, p);
     norm = norm ? add(&o, norm, s) : s;
   }

@@ -67,12 +67,6 @@ static bool read_settings(Precision *p) {
   p->params = setting_dtype(m, "precision.params");
   p->grads = setting_dtype(m, "precision.grads");
   setting_dtype(m, "precision.grad_reduce");
-  const Setting *compute = setting_find(m, "precision.compute");
-  if (p->compute == DT_f16) {
-    diag_error(m->diag, compute->loc, "MT0338",
-               "compute = f16 needs a loss scale, without which small gradients become 0; there is none yet");
-    diag_note(m->diag, "bf16 has the range of f32: precision { compute = bf16 }");
-  }
   if (p->compute == DT_f64) {
     p->params = p->grads = DT_f64;
     set_word(m, "precision.params", DT_f64), set_word(m, "precision.grads", DT_f64),

@@ -17,8 +17,8 @@ typedef struct {
   int64_t update;             // of them with an update
   int64_t samples;            // consumed
   int64_t seed;
-  double  loss_scale;
-  int64_t scale_good, scale_bad;                          // steps since the scale changed: finite; not finite
+  double  loss_scale;                                     // of the next step; 0: it is not scaled
+  int64_t scale_good, scale_bad;                          // see Scale
   Str data_rule;              // data_rule_text
 } CkptState;
 

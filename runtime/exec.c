@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SKIPS_IN_A_ROW = 10 };
-
 // ---- scalars -----------------------------------------------------------------------------------------------------
 static void set_int(DevCell *c, uint32_t slot, int64_t v) {
   if (!slot) return;
@@ -29,6 +27,13 @@ static bool denominator_zero(const Exec *x) {
   return false;
 }
 
+// A loss that is not finite is no step of training, whatever its gradient is.
+static bool objective_finite(const Exec *x, const StepResult *r) {
+  for (uint32_t i = 0; i < x->nout; i++)
+    if (x->plan->output.at[x->out[i]].coef != 0 && !isfinite(r->out[i])) return false;
+  return true;
+}
+
 static void read_outputs(const Exec *x, StepResult *r) {
   for (uint32_t i = 0; i < x->nout; i++) r->out[i] = read_slot(x, x->plan->output.at[x->out[i]].slot, 0);
 }
@@ -50,6 +55,19 @@ static Status open_schedule(Exec *x) {
   return s;
 }
 
+static Status open_scale(Exec *x) {
+  const PlanCall *c = &x->plan->loss_scale;
+  ScaleArg *arg = NEW_N(x->plan->arena, ScaleArg, c->num.n + 1);
+  Text why;
+  text_init(&why, x->plan->arena);
+  bool constant = c->word && !strcmp(c->word, "constant");
+  for (uint32_t i = 0; i < c->num.n && !constant; i++) arg[i] = (ScaleArg){c->num.at[i].name, c->num.at[i].value};
+  if (scale_make(&x->scale, constant ? 0 : c->word ? c->word : "none", plan_num(c, "value", 0), arg,
+                 constant ? 0 : c->num.n, &why))
+    return 0;
+  return fail(EXIT_INPUT, "the plan's loss scale: %s", why.s);
+}
+
 Status exec_init(Exec *x, const Plan *p, Dev *d) {
   *x = (Exec){.plan = p, .dev = d};
   x->beta1 = plan_num(&p->optimizer, "beta1", 0.9), x->beta2 = plan_num(&p->optimizer, "beta2", 0.999);
@@ -58,7 +76,8 @@ Status exec_init(Exec *x, const Plan *p, Dev *d) {
   x->slot.bc1 = plan_find_slot(p, "$bc1"), x->slot.bc2 = plan_find_slot(p, "$bc2"),
   x->slot.inv_micro = plan_find_slot(p, "$inv_micro");
   x->slot.grad_norm = plan_find_slot(p, "$grad_norm"), x->slot.ok = plan_find_slot(p, "$ok"),
-  x->slot.seed = plan_find_slot(p, "$seed");
+  x->slot.seed = plan_find_slot(p, "$seed"), x->slot.loss_scale = plan_find_slot(p, "$loss_scale");
+  TRY(open_scale(x));
   for (uint32_t i = 0; i < p->slot.n; i++) {               // which random numbers an op draws: by the hash of its path
     if (strncmp(p->slot.at[i].name, "$random:", 8)) continue;
     int64_t hash = path_hash(p->slot.at[i].name + 8);
@@ -90,7 +109,7 @@ static void run(Exec *x, uint32_t fn, int64_t j, int64_t n) {
   DevCell c = {.fn = fn, .first = j == 0, .microbatch = j};
   set_int(&c, x->slot.seed, x->plan->seed);
   set_int(&c, x->slot.step, x->step), set_int(&c, x->slot.sample, j * samples_of(x->plan));
-  set_real(&c, x->slot.inv_micro, 1 / (double)n);
+  set_real(&c, x->slot.inv_micro, 1 / (double)n), set_real(&c, x->slot.loss_scale, x->scale.value);
   dev_cell(x->dev, &c);
 }
 
@@ -104,7 +123,8 @@ Status exec_refresh(Exec *x) {
 Status exec_backward(Exec *x, StepResult *r) {
   const Plan *p = x->plan;
   double begin = now_seconds();
-  *r = (StepResult){.step = x->step, .lr = schedule_lr(&x->schedule, x->update), .grad_norm = NAN};
+  *r = (StepResult){.step = x->step, .lr = schedule_lr(&x->schedule, x->update), .grad_norm = NAN,
+                    .loss_scale = x->scale.value};
   for (uint32_t i = 0; i + 1 < p->cell.n; i++)
     run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
   TRY(dev_sync(x->dev));
@@ -118,6 +138,7 @@ static Status run_update(Exec *x, StepResult *r) {
   double t = (double)x->update + 1;
   DevCell c = {.fn = x->plan->cell.at[x->plan->cell.n - 1].fn, .first = true};
   set_int(&c, x->slot.step, x->step), set_real(&c, x->slot.lr, r->lr);
+  set_real(&c, x->slot.loss_scale, r->loss_scale);
   set_real(&c, x->slot.bc1, 1 - pow(x->beta1, t)), set_real(&c, x->slot.bc2, 1 - pow(x->beta2, t));
   dev_cell(x->dev, &c);
   TRY(dev_sync(x->dev));
@@ -128,22 +149,22 @@ static Status run_update(Exec *x, StepResult *r) {
 
 Status exec_update(Exec *x, StepResult *r) {
   double begin = now_seconds();
-  if (!r->empty) TRY(run_update(x, r));
+  if (!r->empty && objective_finite(x, r)) TRY(run_update(x, r));
   x->step++;
   r->seconds += now_seconds() - begin;
+  bool answered = !r->empty && scale_step(&x->scale, r->updated);
   if (r->updated) {
     x->update++, x->in_a_row = 0;
     return 0;
   }
-  x->skipped++, x->empty += r->empty, x->in_a_row++;
+  x->skipped++, x->empty += r->empty, x->in_a_row += !answered;
   return 0;
 }
 
-Status exec_check(const Exec *x, const StepResult *r) {
-  if (x->in_a_row < SKIPS_IN_A_ROW) return 0;
-  return fail(EXIT_INPUT, "step %lld: no update in %d steps in a row (%s), training stops",
-              (long long)r->step, SKIPS_IN_A_ROW,
-              r->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite");
+Status exec_check(const Exec *x, const StepResult *r, int64_t most) {
+  if (!most || x->in_a_row < most) return 0;
+  return fail(EXIT_INPUT, "step %lld: no update in %lld steps in a row (%s), training stops", (long long)r->step,
+              (long long)most, r->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite");
 }
 
 Status exec_eval(Exec *x, int64_t n, StepResult *r) {

@@ -21,6 +21,7 @@ typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
   const char *device, *calibrate, *launcher, *ranks_as;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
+  int64_t max_skips;
   double temperature, timeout;
   bool eval_only, profile, version;
 } Settings;
@@ -67,6 +68,8 @@ static const Option rows[] = {
          "one JSON object for each step; - is standard output;\n"
          "resumed, the file goes on after the checkpoint's step"),
   OPTION_FROM(Settings, log_every, 0, "log-every", "K", "steps from one printed line to the next", 1),
+  OPTION_FROM(Settings, max_skips, 0, "max-skips", "N",
+         "stop after N steps in a row without an update; 0: never. Those that\na lower loss scale answers do not count", 0),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
   OPTION(Settings, profile,      0,  "profile",     0,
@@ -246,6 +249,8 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
   TRY(state_load(&r->state, VIEW_params, &c->model, true));
   TRY(state_load(&r->state, VIEW_moments, &c->optimizer, true));
   r->exec.step = s->step, r->exec.update = s->update, r->saved = s->step;
+  if (r->exec.scale.kind == SCALE_dynamic && s->loss_scale > 0)          // else it was not scaled: from the initial one
+    r->exec.scale.value = s->loss_scale, r->exec.scale.good = s->scale_good, r->exec.scale.bad = s->scale_bad;
   return 0;
 }
 
@@ -288,7 +293,9 @@ static Status save_all(Run *r) {
                  .update = r->exec.update,
                  .samples = r->exec.step * r->plan->global_batch,
                  .seed = r->plan->seed,
-                 .loss_scale = 1,
+                 .loss_scale = r->exec.scale.kind == SCALE_none ? 0 : r->exec.scale.value,
+                 .scale_good = r->exec.scale.good,
+                 .scale_bad = r->exec.scale.bad,
                  .data_rule = feed_rule(a, &r->feed)};
   TensorSource from = state_source(&r->state);
   Text t;
@@ -334,6 +341,7 @@ static Status step(Run *r, int64_t *what) {
   bool first = x->step == r->metrics.options.first;
   r->feed.step = x->step;
   TRY(exec_backward(x, &result));
+  r->state.loss_scale = result.loss_scale;
   if (first && r->set.grads) TRY(by_first(r, write_grads));
   TRY(exec_update(x, &result));
   r->seconds += result.seconds, r->timed++;
@@ -345,7 +353,7 @@ static Status step(Run *r, int64_t *what) {
     r->seconds += valid.seconds;
   }
   TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
-  TRY(exec_check(x, &result));
+  TRY(exec_check(x, &result, r->set.max_skips));
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   TRY(asked(r, what));
   if (r->set.save && (due || *what & ASKED_save)) TRY(save(r));
@@ -527,8 +535,8 @@ static void print_man(const Settings *defaults) {          // what the build put
 }
 
 int main(int argc, char **argv) {
-  Run r = {.set = {.steps = -1, .log_every = 10, .tokens = 200, .temperature = 0.8, .seed = 1, .launcher = "auto",
-                   .ranks_as = "processes", .timeout = 600}};
+  Run r = {.set = {.steps = -1, .log_every = 10, .max_skips = 10, .tokens = 200, .temperature = 0.8, .seed = 1,
+                   .launcher = "auto", .ranks_as = "processes", .timeout = 600}};
   Words words = {0}, given = {0};
   bool help;
   program_start("mtrun");

@@ -211,6 +211,7 @@ static void print_line(Metrics *m, const MetricsStep *s, const char *loss_name, 
   fprintf(m->console, "step %*lld/%lld  %s %9.5f  grad_norm %9.4f  lr %.3e  %9.0f tok/s  %8.1f ms  eta %s",
           digits(m->options.last), (long long)r->step, (long long)m->options.last, loss_name, loss,
           r->grad_norm, r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
+  if (m->exec->scale.kind != SCALE_none) fprintf(m->console, "  loss_scale %g", r->loss_scale);
   for (uint32_t i = 0; i < m->exec->nout; i++) {
     Str name = m->exec->plan->output.at[m->exec->out[i]].name;
     if (strcmp(name, loss_name)) fprintf(m->console, "  %s %.5g", name, r->out[i]);

@@ -231,6 +231,7 @@ static void read_call(Reader *r, PlanCall *c) {
 }
 static void read_optimizer(Reader *r) { read_call(r, &r->plan->optimizer); }
 static void read_schedule(Reader *r) { read_call(r, &r->plan->schedule); }
+static void read_loss_scale(Reader *r) { read_call(r, &r->plan->loss_scale); }
 
 static void write_axes(const Plan *p, Text *t) {
   for (uint32_t i = 0; i < p->axis.n; i++)
@@ -629,8 +630,8 @@ static void hash_text(char out[33], const void *data, size_t n) {
 void plan_write(Plan *p, Text *out) {
   Text t;
   text_init(&t, p->arena);
-  write_heads(p, &t), write_call(&t, "optimizer", &p->optimizer), write_call(&t, "schedule", &p->schedule),
-      write_axes(p, &t);
+  write_heads(p, &t), write_call(&t, "optimizer", &p->optimizer), write_call(&t, "schedule", &p->schedule);
+  write_call(&t, "loss_scale", &p->loss_scale), write_axes(p, &t);
   write_dims(p, &t), write_lines(p, &t), write_memory(p, &t), write_vars(p, &t), write_inputs(p, &t);
   write_kernels(p, &t), write_gemms(p, &t), write_colls(p, &t), write_events(p, &t), write_fns(p, &t), write_cells(p, &t),
       write_sources(p, &t);
@@ -650,7 +651,7 @@ static const struct { Str word; void (*read)(Reader *r); } rows[] = {
 #define X(word) {#word, read_##word},
   PLAN_NUMBERS(X)
 #undef X
-  {"optimizer", read_optimizer}, {"schedule", read_schedule}, {"axis", read_axis}, {"dim", read_dim},
+  {"optimizer", read_optimizer}, {"schedule", read_schedule}, {"loss_scale", read_loss_scale}, {"axis", read_axis}, {"dim", read_dim},
   {"line", read_line},
   {"memory", read_memory}, {"buffer", read_buffer}, {"slot", read_slot}, {"var", read_var}, {"input", read_input},
   {"output", read_output}, {"kernel", read_kernel}, {"gemm", read_gemm}, {"coll", read_coll}, {"event", read_event}, {"fn", read_fn},

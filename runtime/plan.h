@@ -215,7 +215,7 @@ typedef struct Plan {
 #define X(word) int64_t word;
   PLAN_NUMBERS(X)
 #undef X
-  PlanCall optimizer, schedule;
+  PlanCall optimizer, schedule, loss_scale;          // the last: dynamic(…), or constant(value)
   Str data;                                  // the rule of the data: "gpt": labels are tokens shifted by one; "none": --batches only
   int64_t memory[MEM_COUNT];                 // bytes of each block
   VEC(PlanAxis)   axis;                      // [0] is used in axis, slot, output, cell; unused in the others

@@ -38,7 +38,7 @@ static void view_add(Arena *a, State *s, View view, uint32_t var) {
 }
 
 void state_init(Arena *a, const Plan *p, Dev *d, State *s) {
-  *s = (State){.plan = p, .dev = d};
+  *s = (State){.plan = p, .dev = d, .loss_scale = 1};
   map_init(&s->by_name, a);
   for (uint32_t i = 1; i < p->var.n; i++) {
     PlanVarKind k = p->var.at[i].kind;
@@ -62,6 +62,13 @@ static void piece_add(const Piece *p, const Storage *s, const void *at, int64_t 
   }
 }
 
+static void divide(DType t, void *dst, int64_t n, double by) {
+  for (int64_t i = 0; i < n; i++) {
+    char *at = (char *)dst + (size_t)i * dtype_bytes(t);
+    dtype_store(t, at, dtype_load(t, at) / by);
+  }
+}
+
 static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, void *dst) {
   State *s = user;
   const uint64_t *at = map_get(&s->by_name, key_of(t->name));
@@ -76,6 +83,7 @@ static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, v
     if (!added) piece_get(&st->piece, &storage, there, first, n, t->dtype, dst);
     else piece_add(&st->piece, &storage, there, first, n, t->dtype, dst);
   }
+  if (*at >> 32 == VIEW_grads && s->loss_scale != 1) divide(t->dtype, dst, n, s->loss_scale);
   return 0;
 }
 

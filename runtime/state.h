@@ -14,6 +14,7 @@ typedef struct { VEC(Tensor) tensor; VEC(Stored) stored; } Tensors;
 typedef struct State {
   const Plan *plan;
   Dev *dev;
+  double loss_scale;                         // what the gradients are multiplied by; tensors of files are not
   Tensors view[VIEW_COUNT];                  // NAME · NAME.exp_avg · NAME
   Map by_name;                               // key_of(Tensor.name) -> View << 32 | index
 } State;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares runs with recorded ones of PyTorch in float64 (README.md says what the files hold).
 
-usage: golden.py CASE RUNNER f64|f32|bf16|chunks|meshes MTC [MTRUN]"""
+usage: golden.py CASE RUNNER f64|f32|bf16|f16|chunks|meshes MTC [MTRUN]"""
 import json, os, sys, tempfile
 from train import ROOT, Run, compared, differences, load, precision, report, tools_of
 
@@ -63,7 +63,8 @@ def on_meshes():
 
 def on_one_rank():
     # bf16 picks other experts where two are close, as in random cases, and then only the loss has something to agree on
-    kind = "loss" if WHAT == "bf16" and MODEL == "moe" != CASE else WHAT
+    kind = "bf16" if WHAT == "f16" and MODEL == "moe" else WHAT
+    kind = "loss" if WHAT in ("bf16", "f16") and MODEL == "moe" != CASE else kind
     yield WHAT, lambda: differences(run(WHAT, SIZES["batch"]), Recorded(), kind)
 
 

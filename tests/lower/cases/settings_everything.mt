@@ -13,7 +13,7 @@ train { micro_batch = 2; global_batch = 2 * 4; steps = 10 * 10; optimizer = sgd(
 # > set precision.compute = f64 ; settings_everything.mt:4:23-25
 # > set precision.grad_reduce = f32 ; settings_everything.mt:4:70-72
 # > set precision.grads = bf16 ; settings_everything.mt:4:50-53
-# > set precision.loss_scale = dynamic(initial = 1024, window = 1000, hysteresis = 2, min = 1) ; settings_everything.mt:4:88-112
+# > set precision.loss_scale = dynamic(initial = 1024, window = 1000, hysteresis = 2, growth = 2, backoff = 0.5, min = 1) ; settings_everything.mt:4:88-112
 # > set precision.params = f32 ; settings_everything.mt:4:37-39
 # > set train.chunk = 0
 # > set train.clip = 0.5 ; settings_everything.mt:6:185-187
