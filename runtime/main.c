@@ -69,7 +69,8 @@ static const Option rows[] = {
          "resumed, the file goes on after the checkpoint's step"),
   OPTION_FROM(Settings, log_every, 0, "log-every", "K", "steps from one printed line to the next", 1),
   OPTION_FROM(Settings, max_skips, 0, "max-skips", "N",
-         "stop after N steps in a row without an update; 0: never. Those that\na lower loss scale answers do not count", 0),
+         "stop after N steps in a row without an update; 0: never. Those\n"
+         "that a lower loss scale may answer do not count", 0),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
   OPTION(Settings, profile,      0,  "profile",     0,
