@@ -233,13 +233,20 @@ Status comm_agree(Comm *c, int64_t *v) {
   return comm_barrier(c);
 }
 
+static void sleep_until(double when) {
+  struct timespec t = {(time_t)when, (long)((when - (double)(time_t)when) * 1e9)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) continue;
+}
+
 Status comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
   Group *g = group_of(c, x->axes);
   come_to(c, (uint32_t)(x - c->plan->coll.at), line);
   TRY(meet(c, g, x->axes));                  // all have made what they give, and need no more what they get it into
   for (int64_t i = 0; i < g->n; i++)
     g->to[i] = comm_of(c, g->rank[i], to), g->from[i] = comm_of(c, g->rank[i], (void *)(uintptr_t)from);
+  double end = now_seconds() + link_seconds(&c->options.link, coll_bytes(c->plan, x));
   coll_run(w, &(Coll){x, g->n, g->place, g->to, g->from});
+  if (c->options.link.rate > 0) sleep_until(end);
   return meet(c, g, x->axes);                // nobody reads this rank's memory any more
 }
 

@@ -6,6 +6,7 @@
 // (forked before anything is opened) and threads of one process, for debuggers and sanitizers.
 #ifndef MT_COMM_H
 #define MT_COMM_H
+#include "runtime/link.h"
 #include "runtime/plan.h"
 #include "runtime/work.h"
 
@@ -14,6 +15,7 @@ typedef enum { RANKS_processes, RANKS_threads } RanksAs;
 typedef struct {
   RanksAs as;
   double patience;                           // seconds that a rank waits for a silent one
+  Link link;                                 // what collectives pretend to go over
 } CommOptions;
 typedef Status RankMain(void *with, Comm *c);                      // one rank's whole life
 

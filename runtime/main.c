@@ -19,7 +19,7 @@
 // ---- the command line --------------------------------------------------------------------------------------------
 typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
-  const char *device, *calibrate, *launcher, *ranks_as;
+  const char *device, *calibrate, *launcher, *ranks_as, *link;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   int64_t max_skips;
   double temperature, timeout;
@@ -42,6 +42,9 @@ static const Option rows[] = {
   OPTION(Settings, timeout,      0,  "timeout",     "SECONDS",
          "how long a rank waits for a silent one before all end (76);\n"
          "more than the longest that one works alone: saves a checkpoint"),
+  OPTION(Settings, link,         0,  "link",        "RATE,LATENCY",
+         "a test aid: each collective takes at least as long as over such a link (1GB/s,1ms),\n"
+         "waiting, not computing"),
   OPTION(Settings, device,       0,  "device",      "KIND",   "cpu"),
   OPTION(Settings, data,         0,  "data",        "PREFIX", "token files: PREFIX, or \"0.3 A 0.7 B\""),
   OPTION(Settings, batches,      0,  "batches",     "FILE",
@@ -104,8 +107,8 @@ static Status check_threads(const Settings *s) {
 }
 
 static Status check_eval_only(const Settings *s, const Words *given) {
-  static const Str fine[] = {"-n", "--launcher", "--ranks", "--timeout", "--threads", "--device", "--data", "--split",
-                             "--eval-samples", "--init", "--resume", "--save", "--sample", "--tokens", "--temperature",
+  static const Str fine[] = {"-n", "--launcher", "--ranks", "--timeout", "--link", "--threads", "--device", "--data",
+                             "--split", "--eval-samples", "--init", "--resume", "--save", "--sample", "--tokens", "--temperature",
                              "--seed"};
   TRY(options_beside(given, "--eval-only", fine, COUNT(fine)));
   if (!s->data) return fail(EXIT_USAGE, "--eval-only needs --data, of which it holds a part out");
@@ -119,6 +122,7 @@ static Status check_settings(const Settings *s, const Words *given) {
   TRY(check_threads(s));
   if (strcmp(s->ranks_as, "processes") && strcmp(s->ranks_as, "threads"))
     return fail(EXIT_USAGE, "--ranks is processes or threads, not '%s'", s->ranks_as);
+  if (s->link) TRY(link_read(s->link, &(Link){0, 0}));
   if (!(s->timeout > 0)) return fail(EXIT_USAGE, "--timeout %g: more than 0 seconds", s->timeout);
   if (s->eval_only) TRY(check_eval_only(s, given));
   if (s->data && s->batches) return fail(EXIT_USAGE, "--data and --batches exclude each other");
@@ -430,6 +434,7 @@ static void start_block(Run *r) {
   About about[] = {
     {"ranks", ranks_about(r)},
     {"device", dev_name(r->dev)},
+    {"link", s->link ? arena_printf(a, "%s: collectives wait, as a test", s->link) : 0},
     {"estimate", r->rates ? step_estimate(a, r->plan, r->rates) : 0},
     {"data", r->feed.plan ? feed_about(a, &r->feed) : 0},
     {"parameters from", from},
@@ -503,7 +508,8 @@ static Status run_plan(Run *r, const char *path) {
   if (r->launch.size > 1)
     return fail(EXIT_UNAVAILABLE, "not yet: ranks that %s has started; --launcher=none starts them on this machine",
                 launch_name(&r->launch));
-  CommOptions o = {strcmp(r->set.ranks_as, "threads") ? RANKS_processes : RANKS_threads, r->set.timeout};
+  CommOptions o = {strcmp(r->set.ranks_as, "threads") ? RANKS_processes : RANKS_threads, r->set.timeout, {0, 0}};
+  if (r->set.link) TRY(link_read(r->set.link, &o.link));
   return comm_launch(r->arena, r->plan, dev_bytes(r->plan, 0), o, rank_main, r);
 }
 

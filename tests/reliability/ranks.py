@@ -3,7 +3,7 @@ die or hang.
 
 usage: ranks.py MTC MTRUN MTDATA [CASE…]"""
 
-import glob, random, re, shutil, signal, time
+import glob, random, re, resource, shutil, signal, time
 from mt import *
 
 SIZES = dict(hidden=24, layers=2, nheads=4, ctx=12)
@@ -241,7 +241,31 @@ def threads_as_processes():
 
 
 @case
+def link():
+    # each collective takes its time, which nobody spends computing; the results stay
+    feed = data()
+    plan = compiled("gpt2", "dp=2", "f32")
+    fns = bytes_of(plan).decode(errors="replace").split("\nfn ")[1:]
+    step = [f for f in fns if f.split()[1] in ("micro", "update")]
+    collectives = sum(len(re.findall(r"^  coll ", f, re.M)) for f in step)
+    assert collectives > 10, step
+    near_one, before = run(plan, *feed), resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.monotonic()
+    far = run(plan, *feed, "--link", "1GB/s,20ms")
+    seconds, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert all(l["seconds"] >= 0.02 * collectives for l in far.log[1:]), (collectives, far.log)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < seconds / 2
+    slow = run(plan, *feed, "--link", "100KB/s,0s")
+    assert slow.log[-1]["seconds"] > far.log[-1]["seconds"] / 20
+    for other in (far, slow):
+        same([l["loss"] for l in near_one.log], [l["loss"] for l in other.log])
+        same(near_one.final, other.final)
+
+
+@case
 def wrong_words():
+    for link in ("1GB/s", "1GB/s,", ",1ms", "1,1ms", "-1GB/s,1ms", "1GB/s,1", "0GB/s,1ms", "1GB/s,1ms ", "nanGB/s,1ms"):
+        refused(MTRUN, ["p.plan", "--data", "x", "--link", link], "--link '%s': RATE,LATENCY" % link, 64)
     refused(MTRUN, ["p.plan", "--data", "x", "--ranks", "forks"], "--ranks is processes or threads, not 'forks'", 64)
     for seconds in ("0", "-1", "nan"):
         refused(MTRUN, ["p.plan", "--data", "x", "--timeout", seconds], "--timeout", 64)
