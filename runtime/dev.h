@@ -31,12 +31,16 @@ typedef struct {
 // Puts the values of one input for one microbatch at `to`. Called on the input's stream.
 typedef Status DevFeed(void *with, uint32_t input, int64_t microbatch, void *to);
 
+// Called on the compute stream after each of its instructions.
+typedef void DevWatch(void *with, const DevCell *c, uint32_t ins);
+
 Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **d);  // memory (zeroed), kernels, libraries, threads
 void   dev_close(Dev *d);                                         // 0 is allowed
 Status dev_touch(Dev *d);                                         // all memory is got from the system, on all threads
 Str    dev_name(const Dev *d);                                    // "2 threads, OpenBLAS 0.3.21 Zen"
 Str    dev_libraries(const Dev *d);                               // "OpenBLAS 0.3.21 Zen"; "": none
 void   dev_feed(Dev *d, DevFeed *feed, void *with);               // from the next cell on
+void   dev_watch(Dev *d, DevWatch *watch, void *with);            // from the next cell on; 0: nobody looks
 void   dev_cell(Dev *d, const DevCell *c);                        // waits while the queue is full
 // all queued cells are done; the first failure of the feed
 Status dev_sync(Dev *d);

@@ -43,6 +43,8 @@ struct Dev {
   DevTime **time;                            // [fn][ins]
   DevFeed *feed;
   void *with;
+  DevWatch *watch;
+  void *watching;
 
   pthread_mutex_t lock;                      // of all below
   pthread_cond_t moved;                      // a cell was queued or done, an event recorded
@@ -151,6 +153,7 @@ static void run_cell(Stream *s, const DevCell *c) {
     else if (in->op == PI_load) load(d, in, c);
     else if (in->op == PI_coll) run_coll(d, in), skip = is_failed(d);
     else run_ins(d, in);
+    if (d->watch && s->stream == STREAM_compute && !skip) d->watch(d->watching, c, i);
     if (!timed) continue;
     double end = now_seconds();
     if (d->options.times) d->time[c->fn][i].runs++, d->time[c->fn][i].seconds += end - begin;
@@ -183,6 +186,8 @@ static uint64_t slowest(const Dev *d) {
 }
 
 void dev_feed(Dev *d, DevFeed *feed, void *with) { d->feed = feed, d->with = with; }
+
+void dev_watch(Dev *d, DevWatch *watch, void *with) { d->watch = watch, d->watching = with; }
 
 void dev_cell(Dev *d, const DevCell *c) {
   pthread_mutex_lock(&d->lock);

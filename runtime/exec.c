@@ -120,14 +120,18 @@ Status exec_refresh(Exec *x) {
 }
 
 // ---- a step ------------------------------------------------------------------------------------------------------
-Status exec_backward(Exec *x, StepResult *r) {
+static Status run_cells(Exec *x) {           // all but the update
   const Plan *p = x->plan;
+  for (uint32_t i = 0; i + 1 < p->cell.n; i++)
+    run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
+  return dev_sync(x->dev);
+}
+
+Status exec_backward(Exec *x, StepResult *r) {
   double begin = now_seconds();
   *r = (StepResult){.step = x->step, .lr = schedule_lr(&x->schedule, x->update), .grad_norm = NAN,
                     .loss_scale = x->scale.value};
-  for (uint32_t i = 0; i + 1 < p->cell.n; i++)
-    run(x, p->cell.at[i].fn, p->cell.at[i].microbatch, p->microbatches);
-  TRY(dev_sync(x->dev));
+  TRY(run_cells(x));
   read_outputs(x, r);
   r->empty = denominator_zero(x);
   r->seconds = now_seconds() - begin;
@@ -161,10 +165,16 @@ Status exec_update(Exec *x, StepResult *r) {
   return 0;
 }
 
-Status exec_check(const Exec *x, const StepResult *r, int64_t most) {
-  if (!most || x->in_a_row < most) return 0;
-  return fail(EXIT_INPUT, "step %lld: no update in %lld steps in a row (%s), training stops", (long long)r->step,
-              (long long)most, r->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite");
+bool exec_stuck(const Exec *x, int64_t most) { return most && x->in_a_row >= most; }
+
+Status exec_repeat(Exec *x, const StepResult *r, bool update) {
+  int64_t step = x->step;
+  double scale = x->scale.value;
+  StepResult again = *r;
+  x->step = r->step, x->scale.value = r->loss_scale;
+  Status s = update ? run_update(x, &again) : run_cells(x);
+  x->step = step, x->scale.value = scale;
+  return s;
 }
 
 Status exec_eval(Exec *x, int64_t n, StepResult *r) {

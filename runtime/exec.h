@@ -39,8 +39,9 @@ Status exec_refresh(Exec *x);                                     // compute cop
 // gradients are there, summed and not clipped.
 Status exec_backward(Exec *x, StepResult *r);
 Status exec_update(Exec *x, StepResult *r);
-// EXIT_INPUT after `most` steps in a row without an update; most 0: never
-Status exec_check(const Exec *x, const StepResult *r, int64_t most);
+bool   exec_stuck(const Exec *x, int64_t most);                   // `most` steps in a row without an update; 0: never
+// The cells of the step just made once more, or its update; nothing counts. For dev_watch.
+Status exec_repeat(Exec *x, const StepResult *r, bool update);
 // Loss and other scalar outputs over n microbatches, no gradient. r: out and seconds.
 Status exec_eval(Exec *x, int64_t n, StepResult *r);
 Status exec_logits(Exec *x);                                      // the function `logits` on microbatch 0

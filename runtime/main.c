@@ -6,6 +6,7 @@
 #include "runtime/json_text.h"
 #include "runtime/launch.h"
 #include "runtime/metrics.h"
+#include "runtime/nonfinite.h"
 #include "runtime/options.h"
 #include "runtime/sample.h"
 #include "runtime/state.h"
@@ -202,6 +203,7 @@ typedef struct {
   Plan *plan;
   Launch launch;
   Comm *comm;
+  Notes notes;
   FILE *out;                                 // standard output, on rank 0
   Dev *dev;
   Exec exec;
@@ -339,6 +341,16 @@ static Status evaluate(Run *r, StepResult *out) {
   return e;
 }
 
+static Status stop_stuck(Run *r, const StepResult *s) {
+  Text where;
+  text_init(&where, r->arena);
+  if (!s->empty) TRY(nonfinite_find(&r->exec, s, &r->notes, &where));
+  if (comm_rank(r->comm)) return EXIT_INPUT;               // said once
+  return fail(EXIT_INPUT, "step %lld: no update in %lld steps in a row (%s), training stops%s", (long long)s->step,
+              (long long)r->set.max_skips,
+              s->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite", where.s);
+}
+
 static Status step(Run *r, int64_t *what) {
   StepResult result, valid;
   Exec *x = &r->exec;
@@ -358,7 +370,7 @@ static Status step(Run *r, int64_t *what) {
     r->seconds += valid.seconds;
   }
   TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
-  TRY(exec_check(x, &result, r->set.max_skips));
+  if (exec_stuck(x, r->set.max_skips)) return stop_stuck(r, &result);
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   TRY(asked(r, what));
   if (r->set.save && (due || *what & ASKED_save)) TRY(save(r));
@@ -471,6 +483,7 @@ static Status run(Run *r) {
   DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0, r->comm};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
+  notes_open(r->arena, r->plan, r->comm, dev_bytes(r->plan, 0), &r->notes);
   if (training && !s->eval_only) TRY(dev_touch(r->dev));
   TRY(open_state(r));
   if (training) find_rates(r);
@@ -510,7 +523,7 @@ static Status run_plan(Run *r, const char *path) {
                 launch_name(&r->launch));
   CommOptions o = {strcmp(r->set.ranks_as, "threads") ? RANKS_processes : RANKS_threads, r->set.timeout, {0, 0}};
   if (r->set.link) TRY(link_read(r->set.link, &o.link));
-  return comm_launch(r->arena, r->plan, dev_bytes(r->plan, 0), o, rank_main, r);
+  return comm_launch(r->arena, r->plan, dev_bytes(r->plan, 0) + notes_bytes(r->plan), o, rank_main, r);
 }
 
 // Without a plan: the rates of this machine, measured when they are not known or are to be measured again.

@@ -223,4 +223,107 @@ def gives_up():
     same([len(r.log), r.log[-1]["skipped"]], [30, 30])
 
 
+def stuck(text, inputs, *options, mesh="", stderr=(), init=None, **settings):
+    """runs two steps that make no update; what it says of the first value that is not finite"""
+    save("b", inputs)
+    if init:
+        save("w", init)
+    plan = compile(text, *(["--mesh", mesh] if mesh else []), train_steps=2, **settings)
+    r = run(plan, "--batches", "b", *(["--init", "w"] if init else []), "--max-skips", 2, *options, code=65)
+    same(column(r, "updated"), [False, False])
+    same(r.stderr.count("no update in 2 steps in a row"), 1, r.stderr)
+    return r.stderr.split("the first value that is not finite: ")[1].strip()
+
+
+MADE = """
+dim batch
+dim n = 4
+dim m = 3
+model M(g: [batch, n]) -> loss: f32[] {
+  param w: [n, m] ~ ones
+  h = g @ w
+  r = log(h)
+  k = r @[m] w
+  loss = stepmean[batch](f32(sum[n](k)))
+}
+parallel { mesh dp = 1, tp = 1; map batch -> dp; map m -> tp }
+train { micro_batch = 1; global_batch = 4; steps = 1; optimizer = sgd(lr = 1) }
+"""
+
+
+def rows(bad, count=4, steps=2):
+    """g: rows of ones; bad: what sample `number` of each step has"""
+    flat = []
+    for _ in range(steps):
+        for sample in range(count):
+            flat += bad.get(sample, [1] * 4)
+    return {"g": reals((steps, count, 1, 4), flat, "F32")}
+
+
+@case
+def where_it_began():
+    # T6: the operation, microbatch, rank and line of the first value; here log of what is negative or 0
+    said = stuck(MADE, rows({2: [1, 1, -4, 1]}))
+    assert said.startswith("nan in microbatch 2 on rank 0, made at m.mt:8:7 (log; instruction "), said
+    said = stuck(MADE, rows({2: [1, 1, -4, 1]}), mesh="dp=2")
+    assert said.startswith("nan in microbatch 1 on rank 0, made at m.mt:8:7 (log"), said
+    said = stuck(MADE, rows({3: [1, 1, -4, 1]}), mesh="dp=2")
+    assert said.startswith("nan in microbatch 1 on rank 1, made at m.mt:8:7 (log"), said
+    said = stuck(MADE, rows({1: [1, 1, -4, 1]}), "--ranks", "threads", mesh="dp=2")
+    assert said.startswith("nan in microbatch 0 on rank 1, made at m.mt:8:7 (log"), said
+    said = stuck(MADE, rows({1: [-1, 1, -1, 1]}))
+    assert said.startswith("-inf in microbatch 1 on rank 0, made at m.mt:8:7 (log"), said
+    # an input, a parameter
+    said = stuck(MADE, rows({1: [1, INF, 1, 1]}))
+    same(said, "inf in the input 'g' of microbatch 1 on rank 0")
+    said = stuck(MADE, rows({3: [1, NAN, 1, 1]}), mesh="dp=2,tp=1")
+    same(said, "nan in the input 'g' of microbatch 1 on rank 1")
+    text = MADE.replace("map m -> tp", "map n -> tp").replace("[n, m] ~ ones", "[n, m] ~ ones\n  param v: [n] ~ ones").replace("sum[n](k)", "sum[n](k * v)")
+    w = {"w": reals((4, 3), [1] * 12, "F32"), "v": reals((4,), [1, 1, NAN, 1], "F32")}
+    said = stuck(text, rows({}), init=w)
+    same(said, "nan in 'v' on rank 0, before the step: m.mt:7:3")
+    said = stuck(text, rows({}), init=w, mesh="tp=2")
+    same(said, "nan in 'v' on rank 1, before the step: m.mt:7:3")
+
+
+@case
+def where_it_overflowed():
+    # f16, in the backward pass of one rank only; a gradient whose square is too large; infinity that is meant is none
+    inputs = lambda g: {"g": reals((2, 1, 1, 4), g * 2, "F32"), "x": reals((2, 1, 1, 1), [1, 1], "F32")}
+    how = dict(precision_loss_scale="1024")
+    said = stuck(HALF, inputs([1, 1, 60, 70]), mesh="tp=2", **how)
+    assert said.startswith("inf in microbatch 0 on rank 1, made at m.mt:7:37 (mul"), said
+    linear = MADE.replace("@[m] w", "@[m] detach(w)").replace("r = log(h)", "r = h * 1e12")
+    said = stuck(linear, rows({0: [1, 1, 1, 1e12]}))
+    assert said.startswith("inf in the update on rank 0, made at m.mt:6:3 ("), said
+    masked = """
+dim batch
+dim n = 4
+dim m = 3
+model M(g: [batch, n]) -> loss: f32[] {
+  param w: [n, m] ~ ones
+  a = select(index(n) < 3, g, -inf)
+  p = softmax[n](a + g)
+  q = p @ w
+  loss = stepmean[batch](sum[m](sqrt(q - 2)))
+}
+train { micro_batch = 1; global_batch = 4; steps = 1; optimizer = sgd(lr = 1) }
+"""
+    said = stuck(masked, rows({}))
+    assert said.startswith("nan in microbatch 0 on rank 0, made at m.mt:10:26 (sum; "), said
+
+
+@case
+def loss_alone():
+    # a loss that is not finite, with a gradient that is: no step either, and the log has it
+    text = MADE.replace("f32(sum[n](k))", "f32(sum[n](k)) + f32(detach(log(6 - sum[n](g))))")
+    save("b", rows({1: [0, 2, 2, 2]}, steps=3))
+    save("w", {"w": reals((4, 3), [2] * 12, "F32")})
+    for dtype in "f32", "bf16":
+        r = run(compile(text, *floats(dtype), train_steps=3), "--batches", "b", "--init", "w", "--max-skips", 3, code=65)
+        same([line["loss_state"] for line in r.log], ["-inf"] * 3)
+        same(column(r, "updated"), [False] * 3)
+        assert all(math.isfinite(x) for x in r.grads["w"]) and "-inf in microbatch 1 on rank 0" in r.stderr, r.stderr
+
+
 main()

@@ -81,7 +81,7 @@ static Rig rig(int threads) {
 static Status one_step(Exec *x, StepResult *r) {
   TRY(exec_backward(x, r));
   TRY(exec_update(x, r));
-  return exec_check(x, r, 10);
+  return exec_stuck(x, 10) ? EXIT_INPUT : 0;
 }
 static void unrig(Rig *r) { dev_close(r->d), arena_destroy(r->a); }
 
