@@ -8,6 +8,7 @@
 #include "runtime/metrics.h"
 #include "runtime/nonfinite.h"
 #include "runtime/options.h"
+#include "runtime/replicas.h"
 #include "runtime/sample.h"
 #include "runtime/state.h"
 #include "runtime/trace.h"
@@ -22,7 +23,7 @@ typedef struct {
   const char *data, *batches, *split, *init, *save, *resume, *grads, *final, *log_json, *trace, *profile_json, *sample;
   const char *device, *calibrate, *launcher, *ranks_as, *link;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
-  int64_t max_skips;
+  int64_t max_skips, check_replicas;
   double temperature, timeout;
   bool eval_only, profile, version;
 } Settings;
@@ -75,6 +76,8 @@ static const Option rows[] = {
   OPTION_FROM(Settings, max_skips, 0, "max-skips", "N",
          "stop after N steps in a row without an update; 0: never. Those\n"
          "that a lower loss scale may answer do not count", 0),
+  OPTION_FROM(Settings, check_replicas, 0, "check-replicas", "K",
+         "after every K steps, compare what several ranks hold the same of; a\ndifference ends the run (70)", 0),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
          "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
   OPTION(Settings, profile,      0,  "profile",     0,
@@ -371,6 +374,7 @@ static Status step(Run *r, int64_t *what) {
   }
   TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
   if (exec_stuck(x, r->set.max_skips)) return stop_stuck(r, &result);
+  if (r->set.check_replicas && x->step % r->set.check_replicas == 0) TRY(replicas_check(x, &r->notes));
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   TRY(asked(r, what));
   if (r->set.save && (due || *what & ASKED_save)) TRY(save(r));

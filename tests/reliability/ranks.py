@@ -64,7 +64,7 @@ def on_meshes(model):
     feed = data()
     one = run(compiled(model, ""), *feed)
     for mesh in MESHES:
-        alike(run(compiled(model, mesh), *feed), one, what=mesh)
+        alike(run(compiled(model, mesh), *feed, "--check-replicas", 1), one, what=mesh)
 
 
 @case
@@ -119,6 +119,87 @@ def the_same_bytes_on_any_mesh():
         call([MTRUN, plan, *feed, "--steps", 1, "--threads", 1, "--resume", "a/step_00000001", "--final", "f%d" % i])
         same(bytes_of("f%d" % i), bytes_of("f0"), plan)
         same(load("f%d" % i), load("a/step_00000001/model.safetensors"), plan)
+
+
+# the parameter never changes, its momentum is soon twice the gradient
+STILL = """
+dim batch
+dim n = 4
+model M(g: [batch, n]) -> loss: f32[] {
+  param v: [n] ~ ones
+  param w: [n] ~ ones
+  loss = stepmean[batch](sum[n](g * (w + 0 * v)))
+}
+parallel { mesh dp = 1, tp = 1; map batch -> dp; map n -> tp }
+train { micro_batch = 1; global_batch = 2; steps = 150000; optimizer = sgd(lr = 0, momentum = 0.5) }
+"""
+GRADIENT = [777.25, 778.25, 779.25, 780.25]
+VALUES = [12345.678, 23456.789, 34567.891, 45678.912]
+
+
+def places(pid, value):
+    """where an f64 lies in the memory that all ranks share"""
+    found, bytes = [], struct.pack("<d", value)
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb") as memory:
+        for line in maps:
+            if "/dev/zero" not in line:
+                continue
+            begin, end = (int(x, 16) for x in line.split()[0].split("-"))
+            memory.seek(begin)
+            block = memory.read(end - begin)
+            at = block.find(bytes)
+            while at >= 0:
+                found.append(begin + at)
+                at = block.find(bytes, at + 1)
+    return found
+
+
+def corrupted(mesh, value, which, options):
+    """a run in which one byte of a value changes in one rank's memory, under it; its exit status and message"""
+    plan = compile(STILL, *floats("f64"), "--mesh", mesh, train_micro_batch=2 // ranks(mesh, ("dp",)))
+    p = start([MTRUN, plan, "--batches", "b", "--init", "w", "--log-every", "1", "--threads", "1", *options])
+    assert after_lines(p, 200), p.communicate()
+    for pid in [p.pid, *children(p.pid)]:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.1)
+    at = places(p.pid, value)
+    with open("/proc/%d/mem" % p.pid, "r+b", buffering=0) as memory:
+        memory.seek(at[which] + 2)
+        byte = memory.read(1)
+        memory.seek(at[which] + 2)
+        memory.write(bytes([byte[0] ^ 1]))
+    for pid in [p.pid, *children(p.pid)]:
+        os.kill(pid, signal.SIGCONT)
+    out, err = p.communicate(timeout=120)
+    return p.returncode, err, len(at)
+
+
+@case
+def a_replica_differs():
+    # T7: one byte in one rank. It is said which value, rank and step, and the run ends
+    save("b", {"g": reals((150000, 2, 1, 4), GRADIENT * 300000)})
+    save("w", {"v": reals((4,), [1] * 4), "w": reals((4,), VALUES)})
+    check = ["--check-replicas", "5"]
+    for mesh, value, which, count, said in (
+        ("dp=2", VALUES[1], 1, 2, "rank 1 has another 'w' than rank 0, which holds the same of it (m.mt:6:3): 1 of 4 "
+                                  "stored entries differ; entry 1 is 23456.7"),
+        ("dp=2", VALUES[0], 0, 2, "rank 1 has another 'w' than rank 0"),
+        ("dp=2,tp=2", VALUES[3], 1, 2, "rank 3 has another 'w' than rank 1, which holds the same of it (m.mt:6:3): 1 of "
+                                       "2 stored entries differ; entry 1 is 45678.9"),
+    ):  # fmt: skip
+        for _ in range(3):  # a rank may have been between reading and writing it
+            code, err, places_of_it = corrupted(mesh, value, which, check)
+            if code:
+                break
+        same([code, places_of_it], [70, count], err)
+        same(err.count("mtrun: after step "), 1, err)
+        assert said in err, err
+        assert (int(err.split("mtrun: after step ")[1].split(":")[0]) + 1) % 5 == 0, err
+    code, err, _ = corrupted("dp=2", 2 * GRADIENT[2], 1, ["--check-replicas", "1"])
+    assert code == 70 and "rank 1 has another 'w:momentum' than rank 0" in err, (code, err)
+    # nobody else has what tp splits: nothing to compare
+    code, err, places_of_it = corrupted("tp=2", VALUES[2], 0, ["--check-replicas", "1", "--steps", "2000"])
+    same([code, err, places_of_it], [0, "", 1])
 
 
 def children(pid):
