@@ -24,6 +24,7 @@ typedef struct {
   const char *device, *calibrate, *launcher, *ranks_as, *link;
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   int64_t max_skips, check_replicas;
+  const char *log_params;
   double temperature, timeout;
   bool eval_only, profile, version;
 } Settings;
@@ -73,6 +74,9 @@ static const Option rows[] = {
          "one JSON object for each step; - is standard output;\n"
          "resumed, the file goes on after the checkpoint's step"),
   OPTION_FROM(Settings, log_every, 0, "log-every", "K", "steps from one printed line to the next", 1),
+  OPTION(Settings, log_params,   0,  "log-params",  "[=K]",
+         "in the JSON log, of every K-th step, the norm of each parameter and of\n"
+         "its gradient before clipping; K is 1 when not given"),
   OPTION_FROM(Settings, max_skips, 0, "max-skips", "N",
          "stop after N steps in a row without an update; 0: never. Those\n"
          "that a lower loss scale may answer do not count", 0),
@@ -122,6 +126,16 @@ static Status check_eval_only(const Settings *s, const Words *given) {
   return 0;
 }
 
+static Status read_log_params(const Settings *s, int64_t *every) {
+  char *end = 0;
+  *every = 0;
+  if (!s->log_params) return 0;
+  *every = *s->log_params ? strtoll(s->log_params, &end, 10) : 1;
+  if (*every < 1 || (end && *end))
+    return fail(EXIT_USAGE, "--log-params=%s: K is a number of steps, at least 1", s->log_params);
+  return s->log_json ? 0 : fail(EXIT_USAGE, "--log-params writes to the JSON log: it needs --log-json FILE");
+}
+
 static Status check_settings(const Settings *s, const Words *given) {
   TRY(check_threads(s));
   if (strcmp(s->ranks_as, "processes") && strcmp(s->ranks_as, "threads"))
@@ -135,6 +149,8 @@ static Status check_settings(const Settings *s, const Words *given) {
   if (s->eval_every && !s->data)
     return fail(EXIT_USAGE, "--eval-every needs --data, of which it holds a part out");
   if (s->split && !s->data) return fail(EXIT_USAGE, "--split divides what --data names");
+  int64_t k;
+  TRY(read_log_params(s, &k));
   if (s->save_every && !s->save) return fail(EXIT_USAGE, "--save-every needs --save DIR");
   if (s->resume && !strcmp(s->resume, "auto") && !s->save)
     return fail(EXIT_USAGE, "--resume auto looks in --save DIR");
@@ -214,6 +230,8 @@ typedef struct {
   State state;
   Feed feed;
   Metrics metrics;
+  int64_t log_params;                        // steps from one with the norms of parameters to the next, 0: never
+  Norms norms[2]; double *norm[2];           // of parameters, of gradients
   int64_t total, saved;                      // steps in all; step of the newest checkpoint, -1: none
   StepSpans spans;
   double seconds;                            // of the measured steps and evaluations
@@ -325,6 +343,18 @@ static Status save(Run *r) {
   return 0;
 }
 
+// Of the gradients before they are clipped and of the parameters that they are gradients of.
+static Status find_norms(Run *r) {
+  static const struct { Str key; View view; } what[] = {{"param_norm", VIEW_params}, {"grad_norm", VIEW_grads}};
+  for (size_t i = 0; i < COUNT(what); i++) {
+    const Tensors *t = &r->state.view[what[i].view];
+    if (!r->norm[i]) r->norm[i] = NEW_N(r->arena, double, t->tensor.n + 1);
+    r->norms[i] = (Norms){what[i].key, t->tensor.at, t->tensor.n, r->norm[i]};
+    TRY(state_norms(&r->state, what[i].view, r->norm[i]));
+  }
+  return 0;
+}
+
 static Status write_grads(Run *r) { return state_write(&r->state, VIEW_grads, r->set.grads); }
 static Status write_final(Run *r) { return state_write(&r->state, VIEW_params, r->set.final); }
 
@@ -363,6 +393,8 @@ static Status step(Run *r, int64_t *what) {
   TRY(exec_backward(x, &result));
   r->state.loss_scale = result.loss_scale;
   if (first && r->set.grads) TRY(by_first(r, write_grads));
+  bool norms = r->log_params && x->step % r->log_params == 0;
+  if (norms) TRY(by_first(r, find_norms));
   TRY(exec_update(x, &result));
   r->seconds += result.seconds, r->timed++;
   if (first && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0, r->timed = 0;   // it touched memory first
@@ -372,7 +404,7 @@ static Status step(Run *r, int64_t *what) {
     TRY(evaluate(r, &valid));
     r->seconds += valid.seconds;
   }
-  TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0));
+  TRY(metrics_step(&r->metrics, &result, eval ? &valid : 0, r->norms, norms ? COUNT(r->norms) : 0));
   if (exec_stuck(x, r->set.max_skips)) return stop_stuck(r, &result);
   if (r->set.check_replicas && x->step % r->set.check_replicas == 0) TRY(replicas_check(x, &r->notes));
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
@@ -475,6 +507,7 @@ static Status be_rank(Run *r) {
 static Status run(Run *r) {
   Settings *s = &r->set;
   bool training = s->data || s->batches;
+  TRY(read_log_params(s, &r->log_params));
   TRY(be_rank(r));
   r->total = s->steps >= 0 ? s->steps : r->plan->steps;
   if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", r->path);

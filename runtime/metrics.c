@@ -99,11 +99,11 @@ static void put_whole(Text *t, const char *key, int64_t v) {
 }
 static void put_flag(Text *t, const char *key, bool v) { put_key(t, key), text_puts(t, v ? "true" : "false"); }
 static void put_real(Text *t, const char *key, double v) {
-  char state[80];
   put_key(t, key), text_json_number(t, v);                 // NaN is not JSON: null, and its state beside it
   if (isfinite(v)) return;
-  snprintf(state, sizeof state, "%s_state", key);
-  put_key(t, state), text_json(t, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+  Arena *a = arena_create();
+  put_key(t, arena_printf(a, "%s_state", key)), text_json(t, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+  arena_destroy(a);
 }
 
 static void put_outputs(Text *t, const Exec *x, const StepResult *r, const char *before) {
@@ -120,7 +120,10 @@ static void put_step(Text *t, const Exec *x, const MetricsStep *m) {
 #undef METRIC
   put_outputs(t, x, m->result, "");
   if (m->valid) put_outputs(t, x, m->valid, "valid_");
-  text_puts(t, "}\n");
+}
+
+static void put_norms(Text *t, Arena *a, const Norms *n) {
+  for (uint32_t i = 0; i < n->n; i++) put_real(t, arena_printf(a, "%s/%s", n->key, n->tensor[i].name), n->norm[i]);
 }
 
 // A run that was killed has logged steps that the checkpoint does not have; they are made and logged again.
@@ -255,7 +258,7 @@ Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o) {
   return 0;
 }
 
-Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
+Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid, const Norms *norms, size_t nnorms) {
   const Exec *x = m->exec;
   const Plan *p = x->plan;
   MetricsStep s = {r, m->tokens, m->flops, (r->step + 1) * p->global_batch, x->update, x->skipped,
@@ -278,6 +281,10 @@ Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid) {
   Text *t = &m->line;
   t->n = 0;
   put_step(t, x, &s);
+  Arena *a = arena_create();
+  for (size_t i = 0; i < nnorms; i++) put_norms(t, a, &norms[i]);
+  arena_destroy(a);
+  text_puts(t, "}\n");
   bool wrong = fwrite(t->s, 1, t->n, m->json) != t->n || fflush(m->json);
   return wrong ? fail(EXIT_IO, "writing %s: %s", m->options.json, strerror(errno)) : 0;
 }

@@ -3,6 +3,7 @@
 #ifndef MT_METRICS_H
 #define MT_METRICS_H
 #include "runtime/exec.h"
+#include "runtime/safetensors.h"
 
 typedef struct {
   const char *json;                          // file of the JSON log, "-": standard output; 0: none
@@ -21,6 +22,8 @@ typedef struct {                             // all a row of metrics.def may use
   const StepResult *valid;                   // 0: not evaluated after this step
 } MetricsStep;
 
+typedef struct { Str key; const Tensor *tensor; uint32_t n; const double *norm; } Norms;   // "KEY/NAME": norm[i]
+
 typedef struct Metrics {
   const Exec *exec;
   MetricsOptions options;
@@ -35,8 +38,8 @@ typedef struct { Str label, text; } About;   // a row of the start block
 void   start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, const About *about, size_t n);
 
 Status metrics_open(Metrics *m, const Exec *x, const MetricsOptions *o);
-// valid 0: not evaluated after this step
-Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid);
+// valid 0: not evaluated after this step. norms: nnorms lists of them, for the JSON log
+Status metrics_step(Metrics *m, const StepResult *r, const StepResult *valid, const Norms *norms, size_t nnorms);
 // "valid_loss 1.82787", each output
 void   eval_print(FILE *to, const Exec *x, const StepResult *valid);
 // says if the log could not be written; again: nothing

@@ -1,6 +1,7 @@
 // state.c -- see state.h.
 #include "runtime/state.h"
 #include "runtime/init.h"
+#include <math.h>
 #include <stdatomic.h>
 
 static void *var_at(const State *s, uint32_t var) {
@@ -95,6 +96,25 @@ Status state_write(State *s, View v, const char *path) {
   Status e = safetensors_write(a, path, s->view[v].tensor.at, s->view[v].tensor.n, 0, 0, &from);
   arena_destroy(a);
   return e;
+}
+
+Status state_norms(State *s, View v, double *norm) {
+  enum { SOME = 4096 };
+  double room[SOME];
+  for (uint32_t i = 0; i < s->view[v].tensor.n; i++) {
+    const Tensor *t = &s->view[v].tensor.at[i];
+    double sum = 0;
+    for (int64_t first = 0; first < t->count; first += SOME) {
+      int64_t n = MIN(SOME, t->count - first);
+      TRY(state_get(s, t, first, n, room));
+      for (int64_t k = 0; k < n; k++) {
+        double x = dtype_load(t->dtype, (const char *)room + (size_t)k * dtype_bytes(t->dtype));
+        sum += x * x;
+      }
+    }
+    norm[i] = sqrt(sum);
+  }
+  return 0;
 }
 
 void state_draw(State *s) {

@@ -27,4 +27,6 @@ void   state_draw(State *s);                                       // initial va
 // another shape is refused.
 Status state_load(State *s, View v, const Safetensors *file, bool strict);
 Status state_write(State *s, View v, const char *path);            // one safetensors file
+// The norm of each tensor of a view, beside it; of a gradient, without the loss scale. As state_source, rank 0 only.
+Status state_norms(State *s, View v, double *norm);
 #endif

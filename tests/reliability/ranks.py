@@ -121,6 +121,36 @@ def the_same_bytes_on_any_mesh():
         same(load("f%d" % i), load("a/step_00000001/model.safetensors"), plan)
 
 
+@case
+def norms_of_parameters():
+    # each tensor of a checkpoint once, whatever part of it a rank has or adds to; together they are the norm of all
+    feed = data()
+    one = None
+    for mesh in ["", *MESHES]:
+        r = run(compiled("moe", mesh), *feed, "--log-params=2", "--save", "ck" + mesh, "--save-every", 1)
+        names = set(r.final)
+        for line in r.log:
+            for key in "grad_norm/", "param_norm/":
+                same({k for k in line if k.startswith(key)}, {key + n for n in names} if line["step"] % 2 == 0 else set(), mesh)
+        for line in r.log[::2]:
+            near(math.hypot(*(line["grad_norm/" + n] for n in names)), line["grad_norm"], 1e-12, mesh)
+            if line["step"]:
+                had = load("ck%s/step_%08d/model.safetensors" % (mesh, line["step"]))
+                for n in names:
+                    near(line["param_norm/" + n], math.hypot(*had[n]), 1e-12, n)
+        for n in names:
+            near(r.log[0]["grad_norm/" + n], math.hypot(*r.grads[n]), 1e-12, n)
+        one = one or r.log
+        for a, b in zip(r.log, one):
+            for key in b:
+                if "_norm" in key:
+                    near(a[key], b[key], 1e-9, mesh + " " + key)
+    p = call([MTRUN, "moe.one.plan", *feed, "--log-params"], code=64)
+    assert "it needs --log-json FILE" in p.stderr, p.stderr
+    p = call([MTRUN, "moe.one.plan", *feed, "--log-params=0", "--log-json", "l"], code=64)
+    assert "K is a number of steps, at least 1" in p.stderr, p.stderr
+
+
 # the parameter never changes, its momentum is soon twice the gradient
 STILL = """
 dim batch
