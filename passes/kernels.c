@@ -280,6 +280,20 @@ static uint32_t gen_slice(Gen *c, const Node *n, const Env *env) {
   return picked(c, node_in(c->f, n)[0], env, from, place_of_number(c, from, i), 0);
 }
 
+static uint32_t gen_rename(Gen *c, const Node *n, const Env *env) {    // the same: by the entries' numbers
+  const Attr *at = &n->attr;
+  Env through = *env;
+  for (uint32_t i = 0; i < at->ndims; i++) {
+    Pos p = *env_find((Env *)env, at->to[i]);
+    if (chunks_of(c, at->dims[i]) != chunks_of(c, at->to[i])) {
+      uint32_t number = number_of(c, at->to[i], position(c, &p));
+      p = (Pos){.index = place_of_number(c, at->dims[i], number), .icoef = 1, .iextent = extent(c, at->dims[i])};
+    }
+    env_set(&through, at->dims[i], p);
+  }
+  return gen(c, node_in(c->f, n)[0], &through);
+}
+
 static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
   const Node *n = fn_node(c->f, c->f->val.at[v].def);
   const ValId *in = node_in(c->f, n);
@@ -295,6 +309,7 @@ static uint32_t gen_node(Gen *c, ValId v, const Env *env) {
     if (step == VIEW_passed) return gen(c, operand, &through);
     if (n->op == OP_split) return gen_split(c, n, env);
     if (n->op == OP_slice) return gen_slice(c, n, env);
+    if (n->op == OP_rename) return gen_rename(c, n, env);
     bool padded = cut.n && c->loop[cut.range].valid != c->loop[cut.range].n;
     if (cut.n && c->nloop < KERNEL_RANGES && !padded && c->group->class != LOOP_scatter) return c->cut = cut, 0;
     return gen_merge(c, n, env);

@@ -119,12 +119,13 @@ static void orders(Rules *r) {
       int64_t chunks = 2 * split_ways(m, r->strong[d]);
       if (chunks == 2 || seen[root]) continue;
       seen[root] = true;
-      if (dim_of(m, root)->size % chunks == 0) m->dim.at[root].zigzag = (uint32_t)chunks;
+      const Dim *seq = dim_of(m, root);
+      bool padded = seq->size != seq->extent;
+      if (seq->size % chunks == 0 && !padded) m->dim.at[root].zigzag = (uint32_t)chunks;
       else
-        diag_warning(m->diag, n->loc, "MT0317",
-                     "'%s' is %lld, no multiple of %lld: causal attention is not balanced over %s",
-                     dim_of(m, root)->name, (long long)dim_of(m, root)->size, (long long)chunks,
-                     axes_text(m, split_mask(r->strong[d])));
+        diag_warning(m->diag, n->loc, "MT0317", "'%s' is %lld, %s %lld: causal attention is not balanced over %s",
+                     seq->name, (long long)seq->extent, padded ? "padded, and cannot be cut in" : "no multiple of",
+                     (long long)chunks, axes_text(m, split_mask(r->strong[d])));
     }
 }
 

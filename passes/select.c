@@ -100,6 +100,73 @@ static bool rewrite_collective(Build *b, const Fn *f, NodeId n, const ValId *in,
   return true;
 }
 
+// ---- dims in zigzag order -----------------------------------------------------------------------------------------
+// What goes by the order of entries and has no way of its own to find them (a running sum, a dim taken apart or made of
+// others) works on a dim that is in order; values are renamed to it and back, which moves them.
+typedef struct { uint32_t n; DimId was[MAX_DIMS], is[MAX_DIMS]; } Turn;
+
+static DimId ordered_dim(Module *m, DimId d) {
+  Str name = intern_printf(m->in, "%s.ordered", dim_of(m, d)->name);
+  DimId had = dim_find(m, name);
+  const Dim *of = dim_of(m, d);
+  return had ? had : dim_add(m, (Dim){.name = name, .extent = of->extent, .size = of->size, .sample = of->sample});
+}
+
+static void turn_add(Module *m, Turn *t, DimId *d) {
+  if (!dim_zigzag(m, *d)) return;
+  t->was[t->n] = *d, *d = ordered_dim(m, *d), t->is[t->n++] = *d;
+}
+
+static TypeId turned_type(Module *m, TypeId id, const Turn *t) {
+  Type x = m->type.at[id];
+  for (uint32_t i = 0; i < t->n; i++) {
+    int at = type_pos(&x, t->was[i]);
+    if (at >= 0) x.dim[at] = t->is[i];
+  }
+  return type_intern(m, x);
+}
+
+static ValId turned(Build *b, ValId x, const DimId *from, const DimId *to, uint32_t n, TypeId as) {
+  Attr at = {.ndims = (uint8_t)n, .nto = (uint8_t)n};
+  Build move = *b;
+  move.why = "select: from one order of entries to another";
+  memcpy(at.dims, from, n * sizeof *from), memcpy(at.to, to, n * sizeof *to);
+  return ir_add_typed(&move, OP_rename, &x, 1, at, &as, 1, 0);
+}
+
+static bool turns_of(Module *m, const Node *n, Attr *at, Turn *before, Turn *after) {
+  bool apart = n->op == OP_split || n->op == OP_merge;               // one dim against its parts
+  DimId *one = n->op == OP_merge ? at->to : at->dims, *part = n->op == OP_merge ? at->dims : at->to;
+  Turn *of_one = n->op == OP_merge ? after : before, *of_part = n->op == OP_merge ? before : after;
+  uint32_t nparts = n->op == OP_merge ? at->ndims : at->nto;
+  if (n->op == OP_unstack) turn_add(m, before, &at->dims[0]);
+  if (n->op == OP_stack) turn_add(m, after, &at->dims[0]);
+  for (uint32_t i = 0; i < at->ndims && n->op == OP_cumsum; i++) turn_add(m, before, &at->dims[i]);
+  if (n->op == OP_cumsum) *after = *before;
+  bool alike = apart && dim_zigzag(m, *one) == dim_zigzag(m, part[0]);
+  if (apart && !alike) turn_add(m, of_one, one);
+  for (uint32_t i = alike; i < nparts && apart; i++) turn_add(m, of_part, &part[i]);
+  return before->n || after->n;
+}
+
+static bool rewrite_order(Build *b, const Fn *f, NodeId id, const ValId *in, const ValId *now, ValId *out) {
+  const Node *n = fn_node(f, id);
+  Module *m = b->fn->module;
+  Attr at = n->attr;
+  Turn before = {0}, after = {0};
+  (void)now;
+  if (!turns_of(m, n, &at, &before, &after)) return false;
+  ValId x = in[0];
+  if (before.n) x = turned(b, x, before.was, before.is, before.n, turned_type(m, b->fn->val.at[x].type, &before));
+  TypeId *type = NEW_N(m->arena, TypeId, n->nout);
+  for (uint32_t i = 0; i < n->nout; i++) type[i] = turned_type(m, f->val.at[n->out + i].type, &after);
+  ValId v = ir_add_typed(b, n->op, before.n ? &x : in, n->nin, at, type, n->nout, 0);
+  for (uint32_t i = 0; i < n->nout; i++)
+    out[i] = after.n ? turned(b, v + i, after.is, after.was, after.n, f->val.at[n->out + i].type) : v + i;
+  return true;
+}
+
+// ---- sums ---------------------------------------------------------------------------------------------------------
 // The terms of a sum that nobody else uses and that is of their type; false: more than fit
 enum { TERMS = 8 };
 static bool terms_of(const Fn *f, const uint32_t *uses, ValId v, ValId *term, uint32_t *n) {
@@ -136,7 +203,7 @@ static bool rewrite_sum(Build *b, const Fn *f, NodeId n, const ValId *in, const 
 
 static bool rewrite_rest(Build *b, const Fn *f, NodeId n, const ValId *in, const ValId *now, ValId *out) {
   return rewrite_product(b, f, n, in, now, out) || rewrite_sum(b, f, n, in, now, out) ||
-         rewrite_collective(b, f, n, in, now, out);
+         rewrite_collective(b, f, n, in, now, out) || rewrite_order(b, f, n, in, now, out);
 }
 
 static void rewrite_fn(Module *m, Fn *f, Rewrite *rewrite) {

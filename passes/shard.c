@@ -123,6 +123,8 @@ static ValId masked_all(Shard *p, Build *b, ValId v) {
   return v;
 }
 
+static double least(DType t) { return t == DT_i32 ? -0x1p31 : t == DT_i64 ? -0x1p63 : -INFINITY; }
+
 // What a node wants of the padding of its operands.
 static void mask_operands(Shard *p, Build *b, const Node *n, ValId *in) {
   const Attr *at = &n->attr;
@@ -130,7 +132,7 @@ static void mask_operands(Shard *p, Build *b, const Node *n, ValId *in) {
   case OP_sum: case OP_reduce_max: case OP_cumsum: case OP_dot:
     for (uint32_t i = 0; i < at->ndims; i++)
       for (uint32_t k = 0; k < n->nin; k++)
-        in[k] = masked(p, b, in[k], dim_here(p, n, at->dims[i], false), n->op == OP_reduce_max ? -INFINITY : 0);
+        in[k] = masked(p, b, in[k], dim_here(p, n, at->dims[i], false), n->op == OP_reduce_max ? least(val_type(p->to, in[k])->dtype) : 0);
     break;
   case OP_scatter: {                         // what it adds up: all dims of the indexes
     const Type *index = val_type(p->from, node_in(p->from, n)[1]);
@@ -158,7 +160,8 @@ static bool stays_zero(const Shard *p, const Node *n, const ValId *in, DimId d) 
   }
   switch (n->op) {
   case OP_read: case OP_all_reduce: case OP_all_max: case OP_reduce_scatter: case OP_all_gather: case OP_all_to_all:
-  case OP_take_shard: return true;
+    return true;
+  case OP_take_shard: return d != n->attr.to[0]; // what is made here and never stored may be anything in its padding
   case OP_dot: case OP_mul: return any;
   case OP_div: return is_zero(p, in[0], d);
   case OP_gather: return type_pos(val_type(p->to, in[0]), d) >= 0 && is_zero(p, in[0], d);

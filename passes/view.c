@@ -55,6 +55,8 @@ ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *
   }
   switch (n->op) {
   case OP_rename:
+    for (uint32_t i = 0; i < at->ndims; i++)
+      if (dim_zigzag(f->module, at->dims[i]) != dim_zigzag(f->module, at->to[i])) return VIEW_blocked;
     for (uint32_t i = 0; i < at->ndims; i++) env_set(&next, at->dims[i], *env_find(env, at->to[i]));
     break;
   case OP_slice: {

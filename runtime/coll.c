@@ -27,7 +27,7 @@ static void combine(const Coll *j, int64_t at, int64_t n, char *to) {
     default: break;
   }
 #undef COMBINE
-  for (int64_t i = 0; i < n; i++) {          // half formats: summed in f32, rounded once
+  for (int64_t i = 0; i < n; i++) {          // half formats: summed in f32, rounded once; bools: is one true
     float sum = 0;
     for (int64_t m = 0; m < j->n; m++) {
       float v = (float)dtype_load(t, j->from[m] + (size_t)(at + i) * width(j));

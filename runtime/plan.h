@@ -126,7 +126,8 @@ typedef struct {
 
 // A collective among the ranks that differ along the axes of a mask (bit i: Plan.axis i). A member's place among them:
 // its coordinates, the last axis the fastest. Sizes are in elements.
-//   all_reduce, all_max  [inner] each, in place of each: the members' sum in their order, or maximum
+//   all_reduce, all_max  [inner] each, in place of each: the members' sum in their order, or maximum; of bools, whether
+//                        one of them is true
 //   reduce_scatter       from [outer, members, inner] to [outer, inner]: the sum of everybody's piece `place`
 //   all_gather           from [outer, inner] to [outer, members, inner]
 //   all_to_all           from [outer, gather, mid, members · scatter, inner] to [outer, members · gather, mid, scatter,

@@ -295,11 +295,11 @@ static bool check_colls(Check *c) {
   for (uint32_t i = 1; i < p->coll.n; i++) {
     const PlanColl *x = &p->coll.at[i];
     int64_t n = (int64_t)dtype_bytes(x->dtype), f[] = {x->outer, x->gather, x->mid, x->scatter, x->inner};
-    bool right = n > 0 && x->axes && !(x->axes >> p->axis.n), sums = x->kind <= COLL_reduce_scatter;
+    bool right = n > 0 && x->axes && !(x->axes >> p->axis.n);
     for (size_t k = 0; k < COUNT(f) && right; k++) right = f[k] >= 0 && mul_ok(n, f[k], &n);
     right = right && mul_ok(n, coll_members(p, x), &n) && mul_ok(n, coll_members(p, x), &n);
     right = right && (x->kind == COLL_all_to_all || (x->gather == 1 && x->mid == 1 && x->scatter == 1 && !x->turned));
-    right = right && (x->kind > COLL_all_max || x->outer == 1) && !(sums && x->dtype == DT_bool);
+    right = right && (x->kind > COLL_all_max || x->outer == 1);
     if (!right) return no(c, "collective %u is not right", i);
   }
   return true;

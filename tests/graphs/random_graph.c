@@ -603,3 +603,30 @@ double **random_inputs(Arena *a, const Fn *f, uint64_t seed) {
   }
   return in;
 }
+
+// ---- a mesh and rules ---------------------------------------------------------------------------------------------
+static uint64_t draw_mesh(uint64_t *s, uint64_t n) { return (*s = hash_mix(*s, 1)) % n; }
+
+void random_rules(Module *m, uint64_t seed, int64_t most) {
+  uint64_t s = hash_mix(seed, 77);
+  static const char *const names[] = {"x", "y", "z"};
+  m->axis.n = 0;
+  for (uint32_t i = 0, n = 2 + (uint32_t)draw_mesh(&s, 2); i < n; i++) {
+    int32_t size = 2 + (int32_t)draw_mesh(&s, 2);
+    if (size > most) size = 1;
+    most /= size;
+    vec_push(m->arena, &m->axis, (Axis){intern(m->in, names[i]), size});
+  }
+  for (DimId d = 1; d < m->dim.n; d++) {
+    Dim *dim = &m->dim.at[d];
+    if (dim->root == d && dim->size && dim->size == dim->extent && dim->size % 4 == 0 && draw_mesh(&s, 3) == 0) dim->zigzag = 4;
+    int64_t left = dim->size;
+    for (uint32_t k = 0; k < m->axis.n && left; k++) {
+      uint32_t a = (uint32_t)draw_mesh(&s, m->axis.n);
+      if (left % m->axis.at[a].size || draw_mesh(&s, 3) == 0) continue;
+      left /= m->axis.at[a].size;
+      vec_push(m->arena, &m->rule,
+               (MapRule){.dim = dim->name, .weak = draw_mesh(&s, 3) != 0, .naxis = 1, .axis = {(uint8_t)a}});
+    }
+  }
+}

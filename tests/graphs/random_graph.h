@@ -18,6 +18,9 @@ typedef struct {
 
 Module *random_module(Arena *a, uint64_t seed);                   // narrow, empty and draws, in f64
 Module *random_graph(Arena *a, uint64_t seed, RandomGraph o);
+// Two or three axes of 2 or 3 ranks, at most so many in all; every dim may have rules for those that divide it, and roots
+// a zigzag order.
+void    random_rules(Module *m, uint64_t seed, int64_t most);
 bool    random_makes(Op op);                                      // a graph may have it: all but state, composites, collectives
 
 // Whole arrays for f's arguments, without padding: floats in [-2, 2), integers in [-3, 12], bools.

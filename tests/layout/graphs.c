@@ -19,29 +19,6 @@ static bool wrong(Arena *a, const Test *t, const char *what, const Module *m) {
   return false;
 }
 
-static uint64_t draw(uint64_t *s, uint64_t n) { return (*s = hash_mix(*s, 1)) % n; }
-
-// two or three axes of 2 or 3 ranks; every dim may have rules for those that divide it, and roots a zigzag order
-static void add_rules(Module *m, uint64_t seed) {
-  uint64_t s = hash_mix(seed, 77);
-  static const char *const names[] = {"x", "y", "z"};
-  m->axis.n = 0;
-  for (uint32_t i = 0, n = 2 + (uint32_t)draw(&s, 2); i < n; i++)
-    vec_push(m->arena, &m->axis, (Axis){intern(m->in, names[i]), 2 + (int32_t)draw(&s, 2)});
-  for (DimId d = 1; d < m->dim.n; d++) {
-    Dim *dim = &m->dim.at[d];
-    if (dim->root == d && dim->size && dim->size % 4 == 0 && draw(&s, 3) == 0) dim->zigzag = 4;
-    int64_t left = dim->size;
-    for (uint32_t k = 0; k < m->axis.n && left; k++) {
-      uint32_t a = (uint32_t)draw(&s, m->axis.n);
-      if (left % m->axis.at[a].size || draw(&s, 3) == 0) continue;
-      left /= m->axis.at[a].size;
-      vec_push(m->arena, &m->rule,
-               (MapRule){.dim = dim->name, .weak = draw(&s, 3) != 0, .naxis = 1, .axis = {(uint8_t)a}});
-    }
-  }
-}
-
 static bool run(Arena *a, const Test *t, Module *m, double **out) {
   static const char *const fns[] = {"forward", "backward"};
   uint32_t n = 0;
@@ -65,7 +42,7 @@ static bool check(Test *t) {
   Module *m = random_graph(a, t->seed, o), *split = random_graph(a, t->seed, o);
   vjp_function(m, fn_find(m, intern(m->in, "forward")), intern(m->in, "backward"), true);
   vjp_function(split, fn_find(split, intern(split->in, "forward")), intern(split->in, "backward"), true);
-  add_rules(split, t->seed);
+  random_rules(split, t->seed, 27);
   split->diag->to = &said;
   bool ok = run(a, t, m, one);
   if (!pass_layout(split)) {

@@ -83,6 +83,44 @@ def moe():
 
 
 @case
+def by_the_order_of_tokens():
+    # what goes by the order of tokens is right where the tokens of a rank are two chunks of them: places that are given
+    # out first come, first served; documents by a running sum; positions by a rename; a window of a split dim
+    feed = data()
+    full = dict(capacity=0.6)
+    one = run(compiled("moe", "", **full), *feed)
+    assert one.log[-1]["loss"] != run(compiled("moe", ""), *feed).log[-1]["loss"]
+    alike(run(compiled("moe", "cp=2", **full), *feed), one, what="capacity")
+    text = """
+config { hidden = 8; ctx = 12 }
+dim batch
+dim seq = ctx
+dim kseq = seq
+dim pos = ctx
+dim embed = hidden
+dim vocab = 257
+dim window = 3
+dim nth = 4
+model M(tokens: i32[batch, seq], labels: i32[batch, seq]) -> (loss: f32[]) {
+  e = Embedding[vocab, embed](tokens) as wte
+  param wpe: [pos, embed] ~ normal(0.1)
+  x = e + rename[pos -> seq](wpe)
+  last = split[seq -> nth, window](x)
+  x = x + merge[nth, window -> seq](last - mean[window](last))
+  k = rename[seq -> kseq](x)
+  doc = segments[seq](tokens, 97)
+  x = x + attention[seq, kseq, embed](x, k, k, causal = true, where = same_segment[seq, kseq](doc))
+  loss = stepmean[batch, seq](cross_entropy[vocab](Linear[embed, vocab](x) as head, labels), where = labels != -100)
+}
+parallel { map batch -> dp; map seq -> cp }
+train { micro_batch = 4; global_batch = 8; steps = 3; clip = 1.0; optimizer = adamw(lr = 1e-2) }
+"""
+    one = run(compile(text, *floats("f64")), *feed)
+    for mesh in ("cp=2", "cp=3"):
+        alike(run(compile(text, *floats("f64"), "--mesh", mesh), *feed), one, what=mesh)
+
+
+@case
 def same_bits_again():
     # run to run, and whatever the threads
     feed = data()
