@@ -160,7 +160,7 @@ static void training(Text *t, const Program *p) {
   setting_of(t, p, "train.schedule", ", schedule "), setting_of(t, p, "train.steps", ", steps ");
   text_printf(t, "\n  %-12s ", "precision");
   setting_of(t, p, "precision.compute", "compute "), setting_of(t, p, "precision.params", ", params "),
-    setting_of(t, p, "precision.grads", ", grads ");
+    setting_of(t, p, "precision.grads", ", grads "), setting_of(t, p, "precision.loss_scale", ", loss scale ");
   const Scope *scopes[] = {&p->user, &p->prelude};
   uint32_t n = 0;
   for (uint32_t s = 0; s < 2; s++)

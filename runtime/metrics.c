@@ -207,14 +207,16 @@ static void draw_bar(Metrics *m, int64_t done, double now) {
   m->shown = now;
 }
 
+static double unsigned_nan(double x) { return isnan(x) ? NAN : x; }        // which processors make with a sign
+
 static void print_line(Metrics *m, const MetricsStep *s, const char *loss_name, double loss) {
   const StepResult *r = s->result;
   char eta[32];
   eta_text(eta, m->pace * (double)(m->options.last - r->step - 1));
   fprintf(m->console, "step %*lld/%lld  %s %9.5f  grad_norm %9.4f  lr %.3e  %9.0f tok/s  %8.1f ms  eta %s",
-          digits(m->options.last), (long long)r->step, (long long)m->options.last, loss_name, loss,
-          r->grad_norm, r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
-  if (m->exec->scale.kind != SCALE_none) fprintf(m->console, "  loss_scale %g", r->loss_scale);
+          digits(m->options.last), (long long)r->step, (long long)m->options.last, loss_name,
+          unsigned_nan(loss), unsigned_nan(r->grad_norm), r->lr, s->tokens / r->seconds, r->seconds * 1e3, eta);
+  if (m->exec->scale.kind != SCALE_none) fprintf(m->console, "  loss_scale %.10g", r->loss_scale);
   for (uint32_t i = 0; i < m->exec->nout; i++) {
     Str name = m->exec->plan->output.at[m->exec->out[i]].name;
     if (strcmp(name, loss_name)) fprintf(m->console, "  %s %.5g", name, r->out[i]);

@@ -60,6 +60,44 @@ def nothing_scored():
     assert "no label counts" in r.stdout
 
 
+ON_TWO = ["--mesh", "dp=2", "--map", "batch -> dp"]
+
+
+def ranks(g, scored, *options, **settings):
+    """the same on two ranks, each with half of every microbatch"""
+    flat = [x for step in g for sample in step for x in sample], [x for step in scored for sample in step for x in sample]
+    shape = (len(g), len(g[0]), 1, 3)
+    save("b", {"g": reals(shape, flat[0]), "labels": ints(shape, [0 if s else -100 for s in flat[1]])})
+    text = TOKENS + "parallel { mesh dp = 1 }"
+    how = {"train_steps": len(g), "train_global_batch": len(g[0]), **settings}
+    return run(compile(text, *floats("f64"), *ON_TWO, **how), "--batches", "b", *options)
+
+
+@case
+def mean_over_ranks():
+    # L03 github.com/ml-explore/mlx-lm/pull/1413: 1 and 3 scored tokens on two ranks, losses 4 and 0 0 0
+    r = ranks([[[4, 1e30, 1e30], [0, 0, 0]]], [[[1, 0, 0], [1, 1, 1]]])
+    near([r.log[0]["loss"], r.grads["w"][0], r.final["w"][0]], [1, 1, 0], 1e-15)
+    # L07 github.com/modelscope/FunASR/pull/3472: two microbatches, rank 0 has 1 and 3, rank 1 has 2 and 5; each of the
+    # twelve tokens has a twelfth, so the mean is 11 / 4, half of what adding up microbatches makes
+    r = ranks([[[1] * 3, [2] * 3, [3] * 3, [5] * 3]], [[[1] * 3] * 4])
+    near([r.log[0]["loss"], r.grads["w"][0]], [5.5 / 2] * 2, 1e-15)
+
+
+@case
+def nothing_scored_on_a_rank():
+    # L04: one rank without a scored token, then both; from there on, the rest counts as if they had not been
+    g = [[[1, 2, 3], [9, 9, 9]], [[1, 1, 1], [1, 1, 1]], [[1, 2, 3], [3, 2, 1]]]
+    scored = [[[1, 1, 1], [0, 0, 0]], [[0] * 3] * 2, [[1, 0, 0], [0, 0, 1]]]
+    r = ranks(g, scored, "--save", "ck", "--save-every", 1, "--check-replicas", 1)
+    near([r.log[0]["loss"], r.log[0]["grad_norm"]], [2, 2], 1e-15)
+    same([line["updated"] for line in r.log], [True, False, True])
+    for f in "model.safetensors", "optimizer.safetensors":
+        same(bytes_of("ck/step_00000001/" + f), bytes_of("ck/step_00000002/" + f))
+    near([r.log[2]["loss"], r.final["w"][0]], [-1, 1 - 2 - 1], 1e-15)
+    assert r.stdout.count("no label counts") == 1
+
+
 @case
 def several_denominators():
     # two losses with marks of their own: the step is left out only where a denominator is 0, and then whole

@@ -74,7 +74,11 @@ precision { compute = bf16; params = f32; grads = f32; keep f32: rope }
 train { micro_batch = 1; global_batch = 1; steps = 1 }
 """
     save("x", {"x": reals((1, 1, 1), [1], "F32")})
-    y = run(compile(text), "--batches", "x").grads["probe"]
+    for dtype in "bf16", "f16":
+        check_rope(run(compile(text, precision_compute=dtype), "--batches", "x").grads["probe"])
+
+
+def check_rope(y):
     for row, position in enumerate((1857, 257, 32766, 32767)):
         for pair in range(16):
             angle = position * 10000 ** (-2 * pair / 32)

@@ -121,6 +121,21 @@ train { micro_batch = 4; global_batch = 8; steps = 3; clip = 1.0; optimizer = ad
 
 
 @case
+def f16():
+    # the scale comes down and settles alike on any mesh
+    feed = data()
+    how = dict(precision_loss_scale="dynamic(initial = 2 ^ 26)", train_steps=12)
+    one = run(compiled("gpt2", "", "f16", **how), *feed)
+    scales = [l["loss_scale"] for l in one.log]
+    assert not one.log[2]["updated"] and one.log[-1]["updated"] and scales[-1] == scales[-2] < 2**26, scales
+    for mesh in MESHES:
+        r = run(compiled("gpt2", mesh, "f16", **how), *feed, "--check-replicas", 1)
+        for key in "updated", "loss_scale", "updates", "lr":
+            same([l[key] for l in r.log], [l[key] for l in one.log], mesh + " " + key)
+        near([l["loss"] for l in r.log], [l["loss"] for l in one.log], 2e-3, mesh)
+
+
+@case
 def same_bits_again():
     # run to run, and whatever the threads
     feed = data()

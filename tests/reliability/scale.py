@@ -160,6 +160,13 @@ def interpreted():
         near([a["loss"]], [b["loss"]], 1e-6)
         same(a["grad_norm"] is None, b["grad_norm"] is None)
     near(load("i.final")["w"], r.final["w"], 1e-5)
+    for mesh in "tp=2", "dp=2", "dp=2,tp=2":
+        two = half(g, "--init", "w", samples=2, compiled=["--mesh", mesh], **how)
+        call([MTC, "interp", "m.mt", "--mesh", mesh, "--batches", "g", "--init", "w", "--log-json", "i.log",
+              *sets(train_global_batch=2, train_steps=6, **how)])  # fmt: skip
+        for key in "loss_scale", "updated":
+            same([line[key] for line in log("i.log")], column(two, key), mesh + " " + key)
+        assert not all(column(two, "updated"))
     good = half(g, "--init", "w", **{**how, "precision_loss_scale": "64"})
     call([MTC, "interp", "m.mt", "--batches", "g", "--init", "w", "--steps", 1, "--grads", "i.grads",
           *sets(**{**how, "train_steps": len(g), "precision_loss_scale": "64"})])  # fmt: skip

@@ -169,6 +169,30 @@ static void skipped_test(void **state) {
   unrig(&r);
 }
 
+// what a plan says of the scale; steps that it answers are not among those in a row
+static void scale_test(void **state) {
+  (void)state;
+  Rig r = rig(2);
+  StepResult got;
+  Exec x;
+  vec_push(r.a, &r.p->loss_scale.num, (PlanNum){"initial", 4, 0});
+  r.p->loss_scale.word = "dynamic";
+  assert_int_equal(exec_init(&x, r.p, r.d), 0);
+  r.head[0] = (double)NAN;
+  for (int i = 0; i < 3; i++) {              // 4 is forgiven, then 2 and 1 are tried
+    assert_int_equal(one_step(&x, &got), 0);
+    assert_true(got.loss_scale == (i < 2 ? 4 : 2) && x.in_a_row == 0);
+  }
+  assert_int_equal(one_step(&x, &got), 0);
+  assert_true(got.loss_scale == 1 && x.scale.value == 1 && x.in_a_row == 1 && x.skipped == 4);
+  r.p->loss_scale.num.at[0].value = 0.5;
+  assert_int_equal(exec_init(&x, r.p, r.d), EXIT_INPUT);  // below min
+  r.p->loss_scale.word = "constant", r.p->loss_scale.num.at[0] = (PlanNum){"value", 1024, 0};
+  assert_int_equal(exec_init(&x, r.p, r.d), 0);
+  assert_true(x.scale.value == 1024);
+  unrig(&r);
+}
+
 static void failing_feed_test(void **state) {
   (void)state;
   Rig r = rig(2);
@@ -188,7 +212,7 @@ static void failing_feed_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test), cmocka_unit_test(scale_test),
                                      cmocka_unit_test(failing_feed_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }

@@ -19,6 +19,8 @@ static void there_and_back_test(void **state) {
   p->model = plan_str(p, "a \"name\"\\ with\nall");
   vec_push(a, &p->schedule.num, (PlanNum){plan_str(p, "shape"), 0, plan_str(p, "minus_sqrt")});
   vec_push(a, &p->schedule.num, (PlanNum){plan_str(p, "min"), 1e-5, 0});
+  p->loss_scale.word = plan_str(p, "dynamic");
+  vec_push(a, &p->loss_scale.num, (PlanNum){plan_str(p, "window"), 500, 0});
   Text t = written(p);
   const char *why = plan_parse(q, t.s, t.n);
   if (why) fail_msg("%s", why);
@@ -31,6 +33,7 @@ static void there_and_back_test(void **state) {
   assert_string_equal(q->model, p->model);
   assert_string_equal(q->schedule.num.at[0].word, "minus_sqrt");
   assert_true(plan_num(&q->schedule, "min", 0) == 1e-5);
+  assert_true(!strcmp(q->loss_scale.word, "dynamic") && plan_num(&q->loss_scale, "window", 0) == 500);
   assert_int_equal(plan_find_fn(q, "micro"), plan_find_fn(p, "micro"));
   assert_int_equal(plan_find_slot(q, "$grad_norm"), plan_find_slot(p, "$grad_norm"));
   Text v = written(bigram_plan(a, &bigram_small)), w = written(bigram_plan(a, &bigram_small));
