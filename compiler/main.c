@@ -157,7 +157,7 @@ static Override override_of(Word w) {
 // asked, else said.
 static Status refuse_unmade(const Module *m) {
   static const char *const unmade[] = {"parallel.recompute",  "parallel.zero",     "parallel.bucket",
-                                       "parallel.overlap",    "parallel.pipeline", "precision.grad_reduce"};
+                                       "parallel.pipeline",   "precision.grad_reduce"};
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);
@@ -258,6 +258,7 @@ static void print_steps(Text *t, Module *m, const Fn *only) {
   for (FnId i = 1; i < m->fn.n; i++) {
     if (m->fn.at[i]->is_body || (only && only != m->fn.at[i])) continue;
     Groups *g = fuse(m, m->fn.at[i], m->arena, false);
+    overlap(g);
     memory_plan(g, 0, 0);
     steps_print(t, g);
   }

@@ -21,6 +21,7 @@ typedef struct {
   uint32_t *var;                             // by VarId: buffer, or slot of a scalar
   VEC(Input) input;
   uint32_t full, taken;                      // events of the input stream
+  uint32_t ready, done;                      // of the stream comm: a collective may start, it has ended
   uint32_t work;                             // buffer of the kernels' work, made at the end
   int64_t work_bytes;
   Map kernel, text;                          // hash, hash of the C -> PlanKernel
@@ -389,15 +390,31 @@ static PlanColl coll_of(const Emit *e, const Fn *f, const Node *n) {
   return c;
 }
 
-static void emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
+// On the stream comm once all before it has been computed. False: there is nothing to do.
+static bool emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
   const Fn *f = w->g->f;
   const Node *n = fn_node(f, g->node);
   const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
   for (int i = 0; i < from->ndim; i++)
     if (from->dim[i] != to->dim[i] && !dims_have(n->attr.dims, n->attr.ndims, from->dim[i]))
       bug("emit: a collective at line %u changes the order of dims", n->loc.line);
-  if (!type_count(e->m, from) && !type_count(e->m, to)) return;
+  if (!type_count(e->m, from) && !type_count(e->m, to)) return false;
+  if (!e->ready) e->ready = plan_event(e->p, "comm.ready", 0), e->done = plan_event(e->p, "comm.done", 0);
+  ins_record(at, e->ready);
+  at.stream = STREAM_comm;
+  ins_wait(at, e->ready);
   ins_coll(at, plan_coll(e->p, coll_of(e, f, n)), coll_place(e, w, n->out), coll_place(e, w, node_in(f, n)[0]));
+  ins_record(at, e->done);
+  return true;
+}
+
+// Started collectives in order, of which the first `n` have been waited for.
+typedef struct { VEC(Group) at; VEC(uint32_t) line; uint32_t n; } Started;
+static void emit_waits(Emit *e, Started *s, uint32_t step, PlanAt at) {
+  for (; s->n < s->at.n && s->at.at[s->n].wait <= step; s->n++) {
+    at.line = s->line.at[s->n], at.when = WHEN_always;
+    ins_wait(at, e->done);
+  }
 }
 
 static PlanArg random_place(const Emit *e, Str path) {                 // where the hash of a random op's path is
@@ -497,6 +514,7 @@ static uint32_t lent_bytes(const Emit *e, const Groups *g, Lent *lent) {
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
+  overlap(g);
   Lent *lent = NEW_N(a, Lent, e->m->var.n);
   memory_plan(g, lent, lent_bytes(e, g, lent));
   g->bake = e->bake;
@@ -505,12 +523,15 @@ static void emit_fn(Emit *e, const Fn *f) {
   emit_outputs(e, g, w.buffer, copied);
   PlanAt at = {e->p, plan_fn(e->p, f->name), STREAM_compute, WHEN_always, line_of(e, (Span){0}, "input")};
   emit_loads(e, f, at);
+  Started started = {0};
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
+    emit_waits(e, &started, i, at);
     at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
     at.when = WHEN_always;
-    if (x->collective) emit_coll(e, &w, x, at);
-    else if (x->tile) emit_tile(e, &w, x, at);
+    if (x->collective) {
+      if (emit_coll(e, &w, x, at)) vec_push(a, &started.at, *x), vec_push(a, &started.line, at.line);
+    } else if (x->tile) emit_tile(e, &w, x, at);
     else if (x->class == LOOP_auto) emit_product(e, &w, x, at);
     else if (!group_accumulates(x)) emit_loops(e, &w, i, false, at);
     else {
@@ -518,6 +539,7 @@ static void emit_fn(Emit *e, const Fn *f) {
       at.when = WHEN_later, emit_loops(e, &w, i, false, at);
     }
   }
+  emit_waits(e, &started, g->group.n, at);
   at.when = WHEN_always;
   for (uint32_t i = 0; i < f->ret.n; i++) {
     ValId v = f->ret.at[i];

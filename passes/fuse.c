@@ -212,6 +212,11 @@ static void reads_of(Fuse *u, ValId v, uint32_t bent, Walk *w) {       // the st
   }
 }
 
+static void note_read(Fuse *u, ValId v, uint32_t group) {               // group: 1 + its number
+  u->g->last[v] = MAX(u->g->last[v], group);
+  vec_push(u->a, &u->g->reading, (Reading){v, group});
+}
+
 // ---- loops -------------------------------------------------------------------------------------------------------
 static bool same_set(const DimId *a, uint32_t na, const DimId *b, uint32_t nb) {
   bool same = na == nb;
@@ -351,7 +356,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
   vec_push(u->a, &group->root, root);
   if (value) u->g->group_of[value] = into;
   for (uint32_t i = 0; i < reads->n; i++) {
-    u->g->last[reads->at[i]] = MAX(u->g->last[reads->at[i]], into);
+    note_read(u, reads->at[i], into);
     if (val_type(u->f, reads->at[i])->ndim) map_put(&u->recent, loops_key(&g, reads->at[i]), into);
   }
 }
@@ -369,15 +374,14 @@ static void place_product(Fuse *u, NodeId id) {
   product_bases(u, n, base);
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .node = id});
   u->g->group_of[n->out] = u->g->group.n;
-  for (int k = 0; k < 2; k++) u->g->last[base[k]] = MAX(u->g->last[base[k]], u->g->group.n);
+  for (int k = 0; k < 2; k++) note_read(u, base[k], u->g->group.n);
 }
 
 static void place_collective(Fuse *u, NodeId id) {
   const Node *n = fn_node(u->f, id);
-  ValId from = node_in(u->f, n)[0];
   vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .collective = true, .node = id});
   u->g->group_of[n->out] = u->g->group.n;
-  u->g->last[from] = MAX(u->g->last[from], u->g->group.n);
+  note_read(u, node_in(u->f, n)[0], u->g->group.n);
 }
 
 static void place_tile(Fuse *u, NodeId id) {
@@ -388,7 +392,7 @@ static void place_tile(Fuse *u, NodeId id) {
   for (uint32_t k = 0; k < n->nout; k++) u->g->group_of[n->out + k] = u->g->group.n;
   for (uint32_t k = 0; k < tile.narg; k++)
     if (!tile.arg[k].written && !tile.arg[k].random)
-      u->g->last[tile.arg[k].base] = MAX(u->g->last[tile.arg[k].base], u->g->group.n);
+      note_read(u, tile.arg[k].base, u->g->group.n);
 }
 
 // The node that makes stored value v. Where its one use is a write or accumulation, its maker does that.
@@ -453,6 +457,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   *g = (Groups){.m = m, .f = f, .arena = a};
   g->stored = NEW_N(a, uint8_t, n), g->moved = NEW_N(a, bool, n), g->returned = NEW_N(a, bool, n);
   g->group_of = NEW_N(a, uint32_t, n), g->last = NEW_N(a, uint32_t, n), g->at = NEW_N(a, int64_t, n);
+  g->flight = NEW_N(a, uint32_t, n);
   g->lent = NEW_N(a, bool, n), g->over = NEW_N(a, ValId, n);
   g->born = NEW_N(a, uint32_t, n), g->within = NEW_N(a, Within, n), g->made_of_parts = NEW_N(a, bool, n);
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);

@@ -70,7 +70,9 @@ typedef struct {
   uint8_t scan;                              // it sums up along a row: 1 from the start, 2 from the end; not both
   uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
   VarId var; bool accumulate, more;          // products: as of a root
+  uint32_t wait;                             // collectives: the step before which it is waited for; see overlap
 } Group;
+typedef struct { ValId v; uint32_t group; } Reading;
 
 typedef struct {
   Module *m;
@@ -82,6 +84,8 @@ typedef struct {
   bool     *returned;                        // by value: it lies where the function's result is kept
   bool     *moved;                           // by value: its only place is a variable (Root.var, Group.var)
   uint32_t *last;                            // by value: 1 + last group that reads it from memory
+  VEC(Reading) reading;                      // each of them, 1 + its group
+  uint32_t *flight;                          // by value: the first step when no collective is at work on it; see overlap
   uint32_t *born;                            // by value: group_of, but of a value made of parts the first part's
   Within   *within;                          // by value
   bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
@@ -97,6 +101,8 @@ typedef struct {
 
 // apart: every value in memory and every op its own kernel
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
+// Puts collectives where they are started, and says when they are waited for. Before memory_plan.
+void overlap(Groups *g);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
 // Results take the places of operands that nothing reads after their step. Where v lies: itself, or that operand.
 void find_over(Groups *g);

@@ -22,7 +22,11 @@ static bool may_share(const Kernel *k, uint32_t written, uint32_t read) {
 static bool is_pair(const Groups *g, uint32_t group, const Operand *of, uint32_t i, uint32_t j) {
   ValId v = result_of(g, group, &of[i]), u = of[j].var ? 0 : of[j].v;
   if (!v || of[i].at || of[j].at || type_bytes(g->m, val_type(g->f, v)) < SMALL) return false;
-  return may_move(g, u) && g->group_of[u] != group + 1 && g->last[u] == group + 1;
+  return may_move(g, u) && g->group_of[u] != group + 1 && g->last[u] == group + 1 && g->flight[u] <= group;
+}
+
+static void put_over(Groups *g, ValId v, ValId u) {
+  g->over[v] = u, g->last[u] = MAX(g->last[u], g->last[v]), g->flight[u] = MAX(g->flight[u], g->flight[v]);
 }
 
 static void find_in(Groups *g, uint32_t group) {
@@ -36,7 +40,7 @@ static void find_in(Groups *g, uint32_t group) {
     for (uint32_t j = 0; j < k->nbuf; j++) {
       ValId v = of[i].v, u = of[j].v;
       if (!may[i][j] || taken[j] || g->over[v] || !may_share(k, i, j)) continue;
-      taken[j] = true, g->over[v] = u, g->last[u] = MAX(g->last[u], g->last[v]);
+      taken[j] = true, put_over(g, v, u);
     }
 }
 
@@ -62,7 +66,7 @@ static void sum_in(Groups *g, uint32_t group, const uint32_t *touches) {
   if (!may_move(g, v) || g->last[node_in(g->f, n)[0]] != group + 1) return;
   if (may_move(g, u) && g->last[u] == group + 1 && type_bytes(g->m, val_type(g->f, v)) >= SMALL) g->over[v] = u;
   else if (is_spent(g, u, touches)) g->over[v] = u;
-  if (g->over[v]) g->last[u] = MAX(g->last[u], g->last[v]);
+  if (g->over[v]) put_over(g, v, u);
 }
 
 ValId place_of(const Groups *g, ValId v) { return g->over[v] ? g->over[v] : v; }

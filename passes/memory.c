@@ -83,7 +83,7 @@ void memory_plan(Groups *g, const Lent *lent, uint32_t nlent) {
   for (uint32_t i = 0; i < birth.n; i++) {
     ValId v = birth.at[i].v;
     int64_t bytes = (type_bytes(g->m, val_type(f, v)) + 63) & ~(int64_t)63;
-    uint32_t now = birth.at[i].first, last = g->returned[v] ? UINT32_MAX : MAX(g->last[v], now);
+    uint32_t now = birth.at[i].first, last = g->returned[v] ? UINT32_MAX : MAX(MAX(g->last[v], g->flight[v]), now);
     Place p;
     let_go(&own, now), let_go(&guests, now);
     g->lent[v] = bytes && !g->returned[v] && among(&guests, lent, nlent, bytes, last, &p);

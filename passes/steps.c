@@ -21,19 +21,31 @@ static void put_made(Text *t, const Groups *g, ValId v, VarId var, bool accumula
   if (g->over[v]) text_printf(t, "      in the place of %%%u\n", g->over[v]);
 }
 
+// Collectives end in the order in which they start: the ones from *from on that are waited for before this step.
+static void put_waits(Text *t, const Groups *g, uint32_t *from, uint32_t step) {
+  for (; *from < step; ++*from) {
+    const Group *x = &g->group.at[*from];
+    if (x->collective && x->wait > step) return;
+    if (x->collective) text_printf(t, "  wait for %u\n", *from + 1);
+  }
+}
+
 void steps_print(Text *t, const Groups *g) {
   static const char *const class[LOOP_COUNT] = {"product", "map", "row", "col", "scatter"};
   text_printf(t, "%s: %u steps\n", g->f->name, g->group.n);
+  uint32_t waited = 0;
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
+    put_waits(t, g, &waited, i);
     const Node *n = fn_node(g->f, x->node);
-    text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : x->collective ? op_info[n->op].name : class[x->class]);
+    text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : x->collective ? "start" : class[x->class]);
     if (x->class != LOOP_auto) {
       text_puts(t, " over [");
       put_dims(t, g->m, x->p, x->np);
       text_puts(t, "]");
       if (x->nr) text_puts(t, " reduces ["), put_dims(t, g->m, x->r, x->nr), text_puts(t, "]");
     }
+    if (x->collective) text_printf(t, " %s", op_info[n->op].name);
     text_printf(t, " ; %s%s%s\n", span_text(g->m->diag, t->arena, n->loc), *n->path ? " in " : "", n->path);
     for (uint32_t k = 0; k < x->root.n; k++) {
       const Root *r = &x->root.at[k];
@@ -41,4 +53,5 @@ void steps_print(Text *t, const Groups *g) {
     }
     for (uint32_t k = 0; x->class == LOOP_auto && k < n->nout; k++) put_made(t, g, n->out + k, x->var, x->accumulate);
   }
+  put_waits(t, g, &waited, g->group.n);
 }

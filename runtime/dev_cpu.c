@@ -1,5 +1,5 @@
-// dev_cpu.c -- the CPU as a device: a block of memory per kind, a thread per stream, the workers under the compute
-// stream.
+// dev_cpu.c -- the CPU as a device: a block of memory per kind, a thread per stream, workers under those that compute and
+// communicate.
 #include "runtime/dev.h"
 #include "runtime/gemm.h"
 #include "runtime/jit.h"
@@ -15,6 +15,7 @@ typedef struct {
   Dev *dev;
   PlanStream stream;
   pthread_t thread;
+  pthread_cond_t moved;                      // a cell was queued, an event recorded that this stream waits for
   bool started;
   uint64_t done;                             // cells
   DevSpan *span;
@@ -38,7 +39,7 @@ struct Dev {
   JitCode *code;                             // [plan->source.n]; 1 … ncode are loaded
   uint32_t ncode;
   Gemms *gemms;
-  Work *work;
+  Work *work, *comm_work;
   int64_t before;                            // peak_bytes before open_memory
   DevTime **time;                            // [fn][ins]
   DevFeed *feed;
@@ -47,10 +48,11 @@ struct Dev {
   void *watching;
 
   pthread_mutex_t lock;                      // of all below
-  pthread_cond_t moved;                      // a cell was queued or done, an event recorded
+  pthread_cond_t moved;                      // a cell is done
   DevCell queue[QUEUE];
   uint64_t queued;
   uint32_t *event;                           // counters
+  uint8_t *waiter;                           // [event]: the stream that waits for it
   Status failed; // the first failure of the feed: what computes is skipped from then on
   bool stop;
   Stream stream[STREAM_COUNT];
@@ -88,7 +90,7 @@ static void fail_with(Dev *d, Status s) {
 
 static void run_coll(Dev *d, const PlanIns *in) {
   void **arg = d->ptr + in->arg;
-  Status s = comm_run(d->options.comm, d->work, &d->plan->coll.at[in->what], arg[0], arg[1], in->line);
+  Status s = comm_run(d->options.comm, d->comm_work, &d->plan->coll.at[in->what], arg[0], arg[1], in->line);
   if (s) fail_with(d, s);
 }
 
@@ -109,9 +111,10 @@ static void run_ins(Dev *d, const PlanIns *in) {
 }
 
 // ---- streams -----------------------------------------------------------------------------------------------------
-static void event_wait(Dev *d, uint32_t e) {
+static void event_wait(Stream *s, uint32_t e) {
+  Dev *d = s->dev;
   pthread_mutex_lock(&d->lock);
-  while (!d->event[e]) pthread_cond_wait(&d->moved, &d->lock);
+  while (!d->event[e]) pthread_cond_wait(&s->moved, &d->lock);
   d->event[e]--;
   pthread_mutex_unlock(&d->lock);
 }
@@ -119,7 +122,7 @@ static void event_wait(Dev *d, uint32_t e) {
 static void event_record(Dev *d, uint32_t e) {
   pthread_mutex_lock(&d->lock);
   d->event[e]++;
-  pthread_cond_broadcast(&d->moved);
+  pthread_cond_signal(&d->stream[d->waiter[e]].moved);
   pthread_mutex_unlock(&d->lock);
 }
 
@@ -147,7 +150,7 @@ static void run_cell(Stream *s, const DevCell *c) {
     const PlanIns *in = &f->ins.at[i];
     if (in->stream != s->stream || in->when == (c->first ? WHEN_later : WHEN_first)) continue;
     double begin = timed ? now_seconds() : 0;
-    if (in->op == PI_wait) event_wait(d, in->what), skip = skip || is_failed(d);
+    if (in->op == PI_wait) event_wait(s, in->what), skip = skip || is_failed(d);
     else if (in->op == PI_record) event_record(d, in->what);
     else if (skip) continue;
     else if (in->op == PI_load) load(d, in, c);
@@ -166,7 +169,7 @@ static void *stream_main(void *arg) {
   Dev *d = s->dev;
   pthread_mutex_lock(&d->lock);
   for (;;) {
-    while (s->done == d->queued && !d->stop) pthread_cond_wait(&d->moved, &d->lock);
+    while (s->done == d->queued && !d->stop) pthread_cond_wait(&s->moved, &d->lock);
     if (s->done == d->queued) break;
     DevCell c = d->queue[s->done % QUEUE];
     pthread_mutex_unlock(&d->lock);
@@ -193,7 +196,7 @@ void dev_cell(Dev *d, const DevCell *c) {
   pthread_mutex_lock(&d->lock);
   while (d->queued - slowest(d) == QUEUE) pthread_cond_wait(&d->moved, &d->lock);
   d->queue[d->queued++ % QUEUE] = *c;
-  pthread_cond_broadcast(&d->moved);
+  for (int i = 0; i < STREAM_COUNT; i++) pthread_cond_signal(&d->stream[i].moved);
   pthread_mutex_unlock(&d->lock);
 }
 
@@ -252,6 +255,12 @@ static Status open_memory(Dev *d, Arena *a) {
   for (uint32_t i = 0; i < p->arg.n; i++) d->ptr[i] = dev_at(d, p->arg.at[i]);
   d->event = NEW_N(a, uint32_t, p->event.n);
   for (uint32_t i = 1; i < p->event.n; i++) d->event[i] = p->event.at[i].initial;
+  d->waiter = NEW_N(a, uint8_t, p->event.n);
+  for (uint32_t f = 1; f < p->fn.n; f++)
+    for (uint32_t i = 0; i < p->fn.at[f].ins.n; i++) {
+      const PlanIns *in = &p->fn.at[f].ins.at[i];
+      if (in->op == PI_wait) d->waiter[in->what] = (uint8_t)in->stream;
+    }
   if (!d->options.times) return 0;
   d->time = NEW_N(a, DevTime *, p->fn.n);
   for (uint32_t i = 1; i < p->fn.n; i++) d->time[i] = NEW_N(a, DevTime, p->fn.at[i].ins.n + 1);
@@ -329,7 +338,9 @@ static Status open_kernels(Dev *d, Arena *a) {
 }
 
 static Status open_streams(Dev *d, Arena *a) {
+  enum { MOVERS = 4 };                                     // threads that copy and add up as fast as memory goes
   TRY(work_create(a, d->options.threads, &d->work));
+  if (d->plan->coll.n > 1) TRY(work_create(a, MIN(d->options.threads, MOVERS), &d->comm_work));
   for (int i = 0; i < STREAM_COUNT; i++) {
     Stream *s = &d->stream[i];
     s->dev = d, s->stream = (PlanStream)i;
@@ -346,6 +357,7 @@ Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
   d->plan = p, d->options = o;
   if (!o.comm) TRY(comm_alone(a, &d->options.comm));
   pthread_mutex_init(&d->lock, 0), pthread_cond_init(&d->moved, 0);
+  for (int i = 0; i < STREAM_COUNT; i++) pthread_cond_init(&d->stream[i].moved, 0);
   if (strcmp(p->target, "cpu"))
     return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
   TRY(check_memory(p, d->options.comm));
@@ -360,16 +372,17 @@ void dev_close(Dev *d) {
   if (!d) return;
   pthread_mutex_lock(&d->lock);
   d->stop = true;
-  pthread_cond_broadcast(&d->moved);
+  for (int i = 0; i < STREAM_COUNT; i++) pthread_cond_signal(&d->stream[i].moved);
   pthread_mutex_unlock(&d->lock);
   for (int i = 0; i < STREAM_COUNT; i++)
     if (d->stream[i].started) pthread_join(d->stream[i].thread, 0);
-  work_destroy(d->work);
+  work_destroy(d->work), work_destroy(d->comm_work);
   gemm_close(d->gemms);
   for (uint32_t i = 1; i <= d->ncode; i++) jit_unload(&d->code[i]);
   if (d->jit_is_open) jit_close(&d->jit);
   for (int i = 0; i < MEM_COUNT; i++)
     if (d->block_bytes[i] && !comm_memory(d->options.comm)) munmap(d->block[i], d->block_bytes[i]);
+  for (int i = 0; i < STREAM_COUNT; i++) pthread_cond_destroy(&d->stream[i].moved);
   pthread_cond_destroy(&d->moved), pthread_mutex_destroy(&d->lock);
 }
 

@@ -168,7 +168,9 @@ typedef enum {
 #undef X
   WHEN_COUNT
 } PlanWhen;
-#define PLAN_STREAMS(X) X(compute) X(input)
+// Each stream runs its own instructions in the order of the list. comm has the collectives and nothing else that touches
+// memory: they are issued one after the other, on every rank in this order.
+#define PLAN_STREAMS(X) X(compute) X(input) X(comm)
 typedef enum {
 #define X(word) STREAM_##word,
   PLAN_STREAMS(X)

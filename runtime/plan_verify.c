@@ -426,6 +426,9 @@ static bool check_ins(Check *c) {
       const PlanIns *in = &p->fn.at[f].ins.at[i];
       if (in->line >= p->line.n)
         return no(c, "instruction %u of %s has no line %u", i, p->fn.at[f].name, in->line);
+      bool communicates = in->op == PI_coll, moves = in->op != PI_record && in->op != PI_wait;
+      if (moves && communicates != (in->stream == STREAM_comm))
+        return no(c, "instruction %u of %s: the stream comm is for collectives, and they for it", i, p->fn.at[f].name);
       if (!ins_touches(c, in, t, &n)) {
         c->why = arena_printf(c->arena, "instruction %u of %s (%s): %s", i, p->fn.at[f].name,
                               plan_place(p, c->arena, in->line), c->why);
@@ -528,23 +531,27 @@ static uint32_t *step_fns(Check *c, uint32_t *n) {
   return fn;
 }
 
-static bool in_order(const Access *x, const Access *y) {
-  return x->clock[x->stream] <= y->clock[x->stream] || y->clock[y->stream] <= x->clock[y->stream];
+// The accesses of stream y that have no order with x: from those behind what x knows of y up to those that know x.
+static bool unordered_apart(Check *c, const Access *x, const Accesses *y, uint32_t *from) {
+  const Plan *p = c->p;
+  while (*from < y->n && y->at[*from].clock[y->at[*from].stream] <= x->clock[y->at[*from].stream]) ++*from;
+  for (uint32_t i = *from; i < y->n && y->at[i].clock[x->stream] < x->clock[x->stream]; i++)
+    if (meets(&x->touch, &y->at[i].touch))
+      return no(c, "instruction %u of %s (%s) and instruction %u of %s (%s) touch the same bytes without an order",
+                x->ins, p->fn.at[x->fn].name, plan_place(p, c->arena, p->fn.at[x->fn].ins.at[x->ins].line),
+                y->at[i].ins, p->fn.at[y->at[i].fn].name,
+                plan_place(p, c->arena, p->fn.at[y->at[i].fn].ins.at[y->at[i].ins].line));
+  return true;
 }
 
 static bool check_hazards(Check *c, const uint32_t *fn, uint32_t nfn) {
-  const Plan *p = c->p;
-  Accesses all = {0}, few = {0};                           // few: those of other streams than compute
+  Accesses all = {0}, by[STREAM_COUNT] = {0};
   if (!walk(c, fn, nfn, &all)) return false;
-  for (uint32_t i = 0; i < all.n; i++)
-    if (all.at[i].stream != STREAM_compute) vec_push(c->arena, &few, all.at[i]);
-  for (uint32_t i = 0; i < few.n; i++)
-    for (uint32_t j = 0; j < all.n; j++) {
-      const Access *x = &few.at[i], *y = &all.at[j];
-      if (x->stream != y->stream && meets(&x->touch, &y->touch) && !in_order(x, y))
-        return no(c, "instruction %u of %s and instruction %u of %s touch the same bytes without an order",
-                  x->ins, p->fn.at[x->fn].name, y->ins, p->fn.at[y->fn].name);
-    }
+  for (uint32_t i = 0; i < all.n; i++) vec_push(c->arena, &by[all.at[i].stream], all.at[i]);
+  for (int s = 0; s < STREAM_COUNT; s++)
+    for (int k = 0; k < s; k++)
+      for (uint32_t i = 0, from = 0; i < by[s].n; i++)
+        if (!unordered_apart(c, &by[s].at[i], &by[k], &from)) return false;
   return true;
 }
 

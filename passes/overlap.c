@@ -1,0 +1,140 @@
+// overlap.c -- collectives beside computation: each is started as soon as what it sends is there, and waited for before
+// the first step that reads what it makes, or overwrites what it sends.
+//
+// A rank issues its collectives one after the other, in the order of their starts, which is the same on every rank: all
+// run the same steps. So one that is waited for has all before it behind it, and a collective that sends what another one
+// has made needs no wait between them. Until it is waited for nobody gets the bytes of what it sends or makes (flight):
+// memory_plan and inplace look there.
+//
+// What lies ready long before it is needed (parameters to gather, activations for the backward pass) is not fetched at
+// once, which would hold all of it at a time: at most AHEAD results wait for their first use. A sum that is made where its
+// terms lie holds nothing, and starts at once. Values without dims share a block that kernels see whole: their collectives
+// stay where they are and are waited for there, as all are with parallel.overlap = off.
+#include "passes/group.h"
+#include <string.h>
+
+enum { AHEAD = 2 };
+
+typedef struct {
+  Groups *g;
+  const Fn *f;
+  uint32_t *begin, *reader;                  // by value: its readers are reader[begin[v]] … reader[begin[v + 1] - 1], from 0
+} Overlap;
+
+static void find_readers(Overlap *o) {
+  Groups *g = o->g;
+  o->begin = NEW_N(g->arena, uint32_t, o->f->val.n + 2), o->reader = NEW_N(g->arena, uint32_t, g->reading.n + 1);
+  for (uint32_t i = 0; i < g->reading.n; i++) o->begin[g->reading.at[i].v + 2]++;
+  for (ValId v = 2; v <= o->f->val.n + 1; v++) o->begin[v] += o->begin[v - 1];
+  for (uint32_t i = 0; i < g->reading.n; i++) o->reader[o->begin[g->reading.at[i].v + 1]++] = g->reading.at[i].group - 1;
+}
+
+static ValId sent(const Overlap *o, const Group *x) { return node_in(o->f, fn_node(o->f, x->node))[0]; }
+static ValId made(const Overlap *o, const Group *x) { return fn_node(o->f, x->node)->out; }
+
+static bool has_place(const Groups *g, ValId v) { return g->stored[v] != STORED_small && g->stored[v] != STORED_slot; }
+static bool stays(const Overlap *o, const Group *x) {
+  return !has_place(o->g, sent(o, x)) || !has_place(o->g, made(o, x));
+}
+
+// The first step that reads v, collectives aside; all steps: none does.
+static uint32_t first_reader(const Overlap *o, ValId v) {
+  uint32_t first = o->g->group.n;
+  for (uint32_t i = o->begin[v]; i < o->begin[v + 1]; i++)
+    if (!o->g->group.at[o->reader[i]].collective) first = MIN(first, o->reader[i]);
+  return first;
+}
+
+static uint32_t last_reader_before(const Overlap *o, ValId v, uint32_t step) {   // 1 + that step; 0: none
+  uint32_t last = 0;
+  for (uint32_t i = o->begin[v]; i < o->begin[v + 1]; i++)
+    if (o->reader[i] < step) last = MAX(last, o->reader[i] + 1);
+  return last;
+}
+
+static bool sums_in_place(const Overlap *o, const Group *x, uint32_t step) {
+  Op op = fn_node(o->f, x->node)->op;
+  return (op == OP_all_reduce || op == OP_all_max) && o->g->last[sent(o, x)] == step + 1;
+}
+
+// By step: before which one it starts, collectives; the others stay.
+static uint32_t *find_starts(const Overlap *o) {
+  const Groups *g = o->g;
+  uint32_t *start = NEW_N(g->arena, uint32_t, g->group.n), used[AHEAD] = {0}, n = 0;
+  for (uint32_t i = 0; i < g->group.n; i++) {
+    const Group *x = &g->group.at[i];
+    start[i] = i;
+    if (!x->collective || stays(o, x)) continue;
+    ValId v = sent(o, x);
+    uint32_t from = g->group_of[v];
+    if (from && g->group.at[from - 1].collective) from = start[from - 1];   // it comes behind that one
+    if (sums_in_place(o, x, i)) from = MAX(from, last_reader_before(o, v, i));
+    else from = MAX(from, used[n % AHEAD]), used[n++ % AHEAD] = MIN(first_reader(o, made(o, x)), i + 1);
+    start[i] = MIN(from, i);
+  }
+  return start;
+}
+
+static void renumber(Groups *g, const uint32_t *now) {     // by 1 + old number
+  for (ValId v = 1; v < g->f->val.n; v++) {
+    g->group_of[v] = now[g->group_of[v]];
+    g->born[v] = now[g->born[v]];
+    g->last[v] = 0;
+  }
+  for (uint32_t i = 0; i < g->reading.n; i++) {
+    Reading *r = &g->reading.at[i];
+    r->group = now[r->group];
+    g->last[r->v] = MAX(g->last[r->v], r->group);
+  }
+}
+
+static void reorder(Groups *g, const uint32_t *start) {
+  uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, n + 1);
+  uint32_t *head = NEW_N(g->arena, uint32_t, n + 1);       // collectives by start, 1 + step, in order
+  Group *was = NEW_N(g->arena, Group, n);
+  memcpy(was, g->group.at, n * sizeof *was);
+  for (uint32_t i = n; i-- > 0;)
+    if (was[i].collective) next[i + 1] = head[start[i]], head[start[i]] = i + 1;
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t c = head[i]; c; c = next[c]) g->group.at[k] = was[c - 1], now[c] = ++k;
+    if (!was[i].collective) g->group.at[k] = was[i], now[i + 1] = ++k;
+  }
+  renumber(g, now);
+}
+
+static uint32_t first_write(const Overlap *o, ValId v, uint32_t after) {         // of the variable that v is
+  const Groups *g = o->g;
+  NodeId def = o->f->val.at[v].def;
+  if (!def || fn_node(o->f, def)->op != OP_read) return g->group.n;
+  for (uint32_t i = after + 1; i < g->group.n; i++) {
+    const Group *x = &g->group.at[i];
+    bool writes = x->var == fn_node(o->f, def)->attr.var;
+    for (uint32_t k = 0; k < x->root.n; k++) writes |= x->root.at[k].var == fn_node(o->f, def)->attr.var;
+    if (writes) return i;
+  }
+  return g->group.n;
+}
+
+static void find_waits(const Overlap *o, bool on) {
+  Groups *g = o->g;
+  uint32_t next = g->group.n;
+  for (uint32_t i = g->group.n; i-- > 0;) {
+    Group *x = &g->group.at[i];
+    if (!x->collective) continue;
+    ValId v = sent(o, x), r = made(o, x);
+    x->wait = !on || stays(o, x) ? i + 1 : MIN(first_reader(o, r), first_write(o, v, i));
+    next = x->wait = MIN(x->wait, next);
+    g->flight[v] = MAX(g->flight[v], x->wait), g->flight[r] = MAX(g->flight[r], x->wait);
+  }
+}
+
+void overlap(Groups *g) {
+  Overlap o = {.g = g, .f = g->f};
+  const Setting *s = setting_find(g->m, "parallel.overlap");
+  bool on = !s || s->num != 0, any = false;
+  for (uint32_t i = 0; i < g->group.n; i++) any |= g->group.at[i].collective;
+  if (!any) return;
+  find_readers(&o);
+  if (on) reorder(g, find_starts(&o)), find_readers(&o);
+  find_waits(&o, on);
+}
