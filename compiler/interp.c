@@ -175,6 +175,19 @@ static bool run_store(Run *r, const OpCall *w) {
   return ok || node_fault(r, w->fn, w->node, "the variable is split otherwise");
 }
 
+// Within a body: the axes over which a node's results are parts of sums, as its operands are, or as a dim that it sums over is split.
+static uint8_t sums_of(const Node *n, const Local *const *in) {
+  uint8_t axes = 0;
+  for (uint32_t i = 0; i < n->nin; i++) {
+    axes |= in[i]->type.pending_axes;
+    for (uint32_t k = 0; k < n->attr.ndims; k++) {
+      int at = op_split(n->op, k) == SPLIT_sum ? type_pos(&in[i]->type, n->attr.dims[k]) : -1;
+      if (at >= 0) axes |= split_mask(in[i]->type.split[at]);
+    }
+  }
+  return axes;
+}
+
 static bool run_node(Run *r, const Fn *f, NodeId id, Local *val, Split *split) {
   Interp *it = r->it;
   const Node *n = fn_node(f, id);
@@ -192,9 +205,10 @@ static bool run_node(Run *r, const Fn *f, NodeId id, Local *val, Split *split) {
     val[n->out] = *var, val[n->out].borrowed = true;
   } else {
     OpCall w = {.fn = f, .node = n, .in = var ? &var : in, .out = &val[n->out]};
+    uint8_t sums = split ? sums_of(n, in) : 0;
     for (uint32_t i = 0; i < n->nout; i++) {
       Type t = local_type(it->m, f, n->out + i, split);
-      if (split && r->pending) t.pending = PENDING_sum, t.pending_axes = r->pending;
+      if (split && (r->pending | sums)) t.pending = PENDING_sum, t.pending_axes = r->pending | sums;
       val[n->out + i] = local_create(it, &t);
     }
     if (n->op == OP_write || n->op == OP_accumulate) ok = run_store(r, &w);

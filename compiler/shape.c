@@ -409,6 +409,18 @@ static bool shape_scatter(const Rule *r) {
 }
 
 // ---- composites: the body's result, split as the operands are ----------------------------------------------------
+// a result of a body without a dim that the body sums over: what ranks hold are parts of it
+static bool sums_made(const Rule *r, Type *t) {
+  for (uint32_t d = 0; d < r->n->attr.ndims; d++)
+    for (uint32_t i = 0; op_split(r->n->op, d) == SPLIT_sum && i < r->n->nin; i++) {
+      int at = type_pos(operand(r, i), r->n->attr.dims[d]);
+      if (at < 0 || type_pos(t, r->n->attr.dims[d]) >= 0) continue;
+      if (!add_pending(r, t, operand(r, i)->split[at], PENDING_sum)) return false;
+      break;
+    }
+  return true;
+}
+
 static bool shape_body(const Rule *r) {
   if (!r->n->body || r->n->body >= r->m->fn.n) return no(r, "no body");
   const Fn *body = r->m->fn.at[r->n->body];
@@ -431,6 +443,7 @@ static bool shape_body(const Rule *r) {
         int at = type_pos(&t, operand(r, i)->dim[k]);
         if (at >= 0) t.split[at] = operand(r, i)->split[k];
       }
+    if (!sums_made(r, &t)) return false;
     give(r, j, t);
   }
   return true;

@@ -119,7 +119,7 @@ Split space_split(const Space *s, DimId d) {
   return side ? side->split : 0;
 }
 
-uint8_t space_created(const Space *s, const Fn *f, const Node *n) {
+uint8_t space_created(const Space *s, const Fn *f, const Node *n, uint32_t result) {
   uint8_t axes = 0;
   const Attr *at = &n->attr;
   switch (n->op) {
@@ -132,6 +132,10 @@ uint8_t space_created(const Space *s, const Fn *f, const Node *n) {
       if (type_pos(val_type(f, n->out), index->dim[k]) < 0) axes |= split_mask(space_split(s, index->dim[k]));
     return axes;
   }
-  default: return 0;
+  default:
+    for (uint32_t i = 0; op_has(n->op, OPF_COMPOSITE) && i < at->ndims; i++)
+      if (op_split(n->op, i) == SPLIT_sum && type_pos(val_type(f, n->out + result), at->dims[i]) < 0)
+        axes |= split_mask(space_split(s, at->dims[i]));
+    return axes;
   }
 }

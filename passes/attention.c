@@ -120,7 +120,7 @@ static const Node *only_draw(const Fn *body, bool *more) { // 0: it draws nothin
 
 static void deal(Tile *t) {                  // the gradient's units, and where dk and dv are added up
   Attention *a = &t->a;
-  int64_t blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, most = a->groups * blocks;
+  int64_t blocks = (a->s_size + a->block - 1) / a->block, most = a->groups * blocks;
   a->chunks = a->shared >= WHOLE_UNITS ? 1 : MIN((LEAST_UNITS + a->shared - 1) / a->shared, most);
   bool here = a->stored[ATTN_dk] == ATTN_work && a->stored[ATTN_dv] == ATTN_work &&
               a->along_d[ATTN_dk] == 1 && a->along_d[ATTN_dv] == 1;
@@ -137,17 +137,24 @@ static int64_t first_slot(const Module *m, DimId d) { // 1 + its number; 0: d is
   return v ? 1 + scalar_slot(m, v) : 0;
 }
 
-// Where this rank's entries begin. Queries in zigzag order: every block of them lies in one chunk.
+// d's chunks in zigzag order, and their length; 0: it lies in order
+static int64_t chunks_of(const Module *m, DimId d, int64_t *length) {
+  int64_t n = dim_zigzag(m, d);
+  *length = n ? dim_of(m, dim_whole(m, d))->size / n : 0;
+  return n;
+}
+
+// Where this rank's entries begin. In zigzag order every block of queries and of keys lies in one chunk.
 static bool parts(Make *c) {
   Attention *a = &c->t->a;
   const Module *m = c->m;
   a->first_s = first_slot(m, c->s), a->first_t = first_slot(m, c->k);
   for (int32_t i = 0; i < a->nshared + a->ngroup; i++) a->first[i] = first_slot(m, c->other[i]);
-  a->zigzag = dim_zigzag(m, c->s);
-  if (dim_zigzag(m, c->k) && (a->causal || a->window)) return false;
-  if (!a->zigzag) return true;
-  a->length = dim_of(m, dim_whole(m, c->s))->size / a->zigzag;
-  return a->length % ATTN_QUERIES == 0;
+  a->zigzag = chunks_of(m, c->s, &a->length), a->key_zigzag = chunks_of(m, c->k, &a->key_length);
+  a->block = ATTN_QUERIES;
+  while (a->zigzag && a->length % a->block && a->block > ATTN_STRIP) a->block -= ATTN_STRIP;
+  if (a->key_zigzag && (a->key_length % ATTN_KEYS || a->t != a->t_size)) return false;
+  return !a->zigzag || a->length % a->block == 0;
 }
 
 bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
@@ -194,7 +201,7 @@ Launch tile_launch(const Tile *t) {
   const Attention *a = &t->a;
   int64_t width = (a->d + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
           rows = (a->t + ATTN_PANEL - 1) / ATTN_PANEL * ATTN_PANEL,
-          blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
+          blocks = (a->s_size + a->block - 1) / a->block;
   Launch l = {.stages = 1, .grain = {1, 1}};
   l.units[0] = a->shared * (t->backward ? a->chunks : a->groups * blocks);
   // Small units come several at a time: what the next reads is asked for while one is computed.
@@ -210,10 +217,12 @@ KernelCost tile_cost(const Module *m, const Tile *t) {
   const Attention *a = &t->a;
   (void)m;
   double pairs = 0;                          // that exist, but for the mask
-  for (int64_t i = 0; i < a->s; i++) {
+  int64_t all = a->zigzag ? a->zigzag * a->length : a->s;              // in zigzag order every part has as many
+  for (int64_t i = 0; i < all; i++) {
     int64_t last = a->causal ? MIN(i + 1, a->t) : a->t, first = a->window > 0 ? MAX(i - a->window + 1, 0) : 0;
     pairs += (double)MAX(last - first, 0);
   }
+  pairs *= (double)a->s / (double)all;
   KernelCost cost = {
       .flops = (int64_t)MIN(pairs * (double)(a->shared * a->groups) * (double)a->d * (t->backward ? 10 : 4), 9e18)};
   int64_t q = a->shared * a->groups * a->s * a->d, k = a->shared * a->t * a->d;
@@ -236,8 +245,8 @@ static void put_row(Text *o, const char *name, const int64_t *x, int n) {
 static void put_description(Text *o, const Attention *a) {
   int64_t stored[ATTN_OPERANDS], buffer[ATTN_OPERANDS];
   text_printf(o,
-              "  .s = %lld, .t = %lld, .d = %lld, .s_size = %lld, .t_size = %lld, .nshared = %d, .ngroup = %d,\n",
-              (long long)a->s, (long long)a->t, (long long)a->d, (long long)a->s_size, (long long)a->t_size,
+              "  .block = %lld, .s = %lld, .t = %lld, .d = %lld, .s_size = %lld, .t_size = %lld, .nshared = %d, .ngroup = %d,\n",
+              (long long)a->block, (long long)a->s, (long long)a->t, (long long)a->d, (long long)a->s_size, (long long)a->t_size,
               (int)a->nshared, (int)a->ngroup);
   put_row(o, "n", a->n, ATTN_DIMS);
   text_puts(o, "  .step = {");
@@ -261,9 +270,10 @@ static void put_description(Text *o, const Attention *a) {
     text_printf(o, "  .number_s = %lld, .number_t = %lld, .number_sample = %lld,\n", (long long)a->number_s,
                 (long long)a->number_t, (long long)a->number_sample);
   }
-  if (a->first_s || a->zigzag)
-    text_printf(o, "  .first_s = %lld, .zigzag = %lld, .length = %lld,\n", (long long)a->first_s, (long long)a->zigzag,
-                (long long)a->length);
+  if (a->first_s || a->zigzag || a->key_zigzag)
+    text_printf(o, "  .first_s = %lld, .zigzag = %lld, .length = %lld, .key_zigzag = %lld, .key_length = %lld,\n",
+                (long long)a->first_s, (long long)a->zigzag, (long long)a->length, (long long)a->key_zigzag,
+                (long long)a->key_length);
   if (a->draws) put_row(o, "first", a->first, ATTN_DIMS), text_printf(o, "  .first_t = %lld,\n", (long long)a->first_t);
   text_printf(o,
               "  .causal = %d, .half = %d, .window = %lld, .scale = %a, .shared = %lld, .groups = %lld, .chunks = "

@@ -123,9 +123,12 @@ static void visit(Delay *d, NodeId id) {
   }
   if (n->op == OP_accumulate) d->takes[id] = var_pends(d, n->attr.var);
   if (d->sums[id]) d->takes[id] = d->r->live;
-  if (n->nout != 1 || d->sums[id]) return;
+  if (d->sums[id]) return;
+  for (uint32_t i = 0; n->nout > 1 && i < n->nout; i++)
+    d->sum[n->out + i].open = d->sum[n->out + i].made = space_created(&s, d->f, n, i) & d->r->live;
+  if (n->nout != 1) return;
   Sum *out = &d->sum[n->out];
-  uint8_t made = space_created(&s, d->f, n);
+  uint8_t made = space_created(&s, d->f, n, 0);
   if (n->op == OP_reduce_max) {
     d->cut[n->out] = made;
     return;

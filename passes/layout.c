@@ -138,7 +138,8 @@ static bool opens(const Rules *r, const Fn *f, const Node *n, bool weak) {
   if (!space_assign(r, &s, weak, 0, clash)) return false;  // the walk reports it
   for (uint32_t i = 0; i < (uint32_t)n->attr.ndims + n->attr.nto; i++) {
     DimId d = i < n->attr.ndims ? n->attr.dims[i] : n->attr.to[i - n->attr.ndims];
-    if (op_split(n->op, i) != SPLIT_free && space_split(&s, d)) return true;
+    SplitKind kind = op_split(n->op, i);
+    if (kind != SPLIT_free && kind != SPLIT_sum && space_split(&s, d)) return true;
   }
   return false;
 }

@@ -30,7 +30,7 @@ void  space_add(Space *s, DimId d);
 // Splits the space, weak rules not over the axes in `without`. False: clash[0] and clash[1] have strong rules for one axis.
 bool  space_assign(const Rules *r, Space *s, bool weak, uint8_t without, DimId clash[2]);
 Split space_split(const Space *s, DimId d);  // 0 when it is not in it, or frozen
-uint8_t space_created(const Space *s, const Fn *f, const Node *n); // axes over which n's result is a pending sum or maximum
+uint8_t space_created(const Space *s, const Fn *f, const Node *n, uint32_t i); // axes over which result i is a pending sum or maximum
 bool  op_keeps(Op op);                       // rename, split, merge: the data stay where they are
 
 // Sums of scalars (a global norm): trees of adds over values without dims. By node of f: its tree's last add, where all

@@ -11,7 +11,7 @@
 // Products, and what goes between those by tiles, are the places where a·b + c is fused (with the CPU's FMA): in functions
 // of their own, so that the setting reaches nothing else.
 //
-// A unit has up to ATTN_QUERIES queries, ATTN_STRIP side by side, which share what is copied of a block of keys.
+// A unit has `block` queries, ATTN_QUERIES or fewer, ATTN_STRIP side by side, which share what is copied of a block of keys.
 //
 // What is stored as bf16 is multiplied as bf16 where the CPU has tiles for it and the process may use them (MT_TILES, see
 // jit.h); the scale follows the product, p and ds are rounded to bf16 either way. That is where "paired" and "half" stand.
@@ -218,7 +218,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *n
 
 ATTN_SLOW void AT(forward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Forward) u;
-  i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES;
+  i64 blocks = (a->s_size + a->block - 1) / a->block;
   AT(tiles_begin)(a);
   AT(Part) part[2];                          // one, and the next
   for (i64 at = lo; at < hi; at++) {
@@ -316,7 +316,8 @@ ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, co
   }
   AT(along)(see, z->dq, d, k, sk, u->ds, 0, &u->soon);
   i64 all = see[0], late = ATTN_PANEL, rest = see[1] - all;            // keys that both panels see; the others only the second
-  W *dkr = dk.at + k0 * dk.step, *dvr = dv.at + k0 * dv.step;
+  i64 at0 = AT(place)(a, k0);
+  W *dkr = dk.at + at0 * dk.step, *dvr = dv.at + at0 * dv.step;
   AT(product)(dvr, dv.step, all, width, u->p, ATTN_STRIP, 1, z->orows, width, n, 0, &u->soon);
   AT(product)(dkr, dk.step, all, width, u->ds, ATTN_STRIP, 1, z->qrows, width, n, 0, &u->soon);
   if (rest > 0) {
@@ -454,11 +455,11 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Part) *part, const AT(Part) *n
   }
   AT(range)(h, q0, n, &from, &to);
   for (i64 k0 = from; k0 < to; k0 += ATTN_KEYS) {
-    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, end = -1;
+    i64 some = to - k0 < ATTN_KEYS ? to - k0 : ATTN_KEYS, sk, sv, first = -1, end = -1, at0 = AT(place)(a, k0);
     (void)end;                               // of the strips that see some of the keys: tiles take them at once
     const W *k = 0, *v = 0;
     AT(soon_keys)(&u->soon, part, next, 1, k0, from, to);
-    if (last) AT(soon)(&u->soon, h, ATTN_dk, k0, some, 1), AT(soon)(&u->soon, h, ATTN_dv, k0, some, 1);
+    if (last) AT(soon)(&u->soon, h, ATTN_dk, at0, some, 1), AT(soon)(&u->soon, h, ATTN_dv, at0, some, 1);
     AT(soon_pace)(&u->soon, part, k0, paired ? 16 : 55);
     if (!paired) k = AT(keys)(h, ATTN_k, k0, some, strips == 1, u->k, &sk), v = AT(keys)(h, ATTN_v, k0, some,
         strips == 1, u->v, &sv);
@@ -484,9 +485,9 @@ ATTN_SLOW void AT(back)(AT(Backward) *u, const AT(Part) *part, const AT(Part) *n
     AT(half_gradients)(u, h, first, end, hk, sk, hv, sv, k0, some);
     i64 from_q = first * ATTN_STRIP,
         all = (end + 1) * ATTN_STRIP < n ? (end + 1) * ATTN_STRIP - from_q : AT(up)(n) - from_q;
-    AT(pair_product)(dv.at + k0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES,
+    AT(pair_product)(dv.at + at0 * dv.step, dv.step, AT(up)(some), width, u->prows + from_q, ATTN_QUERIES,
         u->opairs + from_q / 2 * width, width, all, 0);
-    AT(pair_product)(dk.at + k0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES,
+    AT(pair_product)(dk.at + at0 * dk.step, dk.step, AT(up)(some), width, u->dsrows + from_q, ATTN_QUERIES,
         u->qpairs + from_q / 2 * width, width, all, 0);
 #endif
   }
@@ -548,7 +549,7 @@ ATTN_SLOW void AT(combine)(const Attention *a, void *const *buf, const void *sca
 
 ATTN_SLOW void AT(backward)(const Attention *a, void *const *buf, const void *scalars, i64 lo, i64 hi) {
   AT(Backward) u;
-  i64 blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, width = AT(width)(a), all = a->groups * blocks;
+  i64 blocks = (a->s_size + a->block - 1) / a->block, width = AT(width)(a), all = a->groups * blocks;
   AT(Part) part[2];                          // one, and the next
   int now = 0, ready = 0;                    // which; whether it is there
   AT(tiles_begin)(a);

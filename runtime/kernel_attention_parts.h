@@ -29,7 +29,9 @@ typedef struct {
   int64_t number[ATTN_DIMS], number_s, number_t, number_sample;     // strides of the pairs' numbers
   // parts of dims: 1 + slot of the scalar block with the number of the first entry; 0: it is whole
   int64_t first_s, first_t, first[ATTN_DIMS];
+  int64_t block;                             // queries of a unit: they have neighbouring numbers
   int64_t zigzag, length;                    // queries lie in zigzag order of so many chunks of so many; 0: in order
+  int64_t key_zigzag, key_length;            // keys as well; a block of them lies in one chunk
   int32_t direct, near, work;                // backward: dk and dv are added up where they end, on the stack, or in work, a buffer's number
 } Attention;
 #endif
@@ -329,6 +331,12 @@ MT_FN i64 AT(number)(const AT(Head) *h, i64 q) {
   if (!a->zigzag) return at;
   return (chunk % 2 ? a->zigzag - 1 - chunk / 2 : chunk / 2) * a->length + at % a->length;
 }
+// where key number k0 lies, and the rest of its block behind it
+MT_FN i64 AT(place)(const Attention *a, i64 k0) {
+  i64 chunk = a->key_zigzag ? k0 / a->key_length : 0;
+  if (!a->key_zigzag) return k0;
+  return (2 * chunk < a->key_zigzag ? 2 * chunk : 2 * (a->key_zigzag - 1 - chunk) + 1) * a->key_length + k0 % a->key_length;
+}
 MT_FN char *AT(row)(const AT(Head) *h, int o, i64 along, i64 i) { return h->at[o] + i * along * AT(size)(h->a->stored[o]); }
 
 typedef struct { AT(Head) h; i64 q0, n, all; } AT(Part);   // queries of a head: n from q0 exist, all are stored
@@ -336,8 +344,8 @@ typedef struct { AT(Head) h; i64 q0, n, all; } AT(Part);   // queries of a head:
 MT_FN void AT(part)(AT(Part) *p, const Attention *a, void *const *buf, const void *scalars, i64 shared, i64 group,
     i64 block) {
   AT(head)(&p->h, a, buf, scalars, shared, group);
-  i64 q0 = p->q0 = block * ATTN_QUERIES;
-  i64 all = p->all = a->s_size - q0 < ATTN_QUERIES ? a->s_size - q0 : ATTN_QUERIES;
+  i64 q0 = p->q0 = block * a->block;
+  i64 all = p->all = a->s_size - q0 < a->block ? a->s_size - q0 : a->block;
   p->n = a->s - q0 < 0 ? 0 : a->s - q0 < all ? a->s - q0 : all;
 }
 
@@ -381,8 +389,8 @@ MT_FN void AT(soon_keys)(AT(Soon) *z, const AT(Part) *x, const AT(Part) *next, i
     if (first >= end) h = &next->h, AT(range)(h, next->q0, next->n, &first, &end);
   }
   AT(soon_share)(z, &x->h, back ? ATTN_dq : ATTN_out, x->q0, x->n, i, shares, 1);
-  i64 keys = end - first < ATTN_KEYS ? end - first : ATTN_KEYS;
-  AT(soon)(z, h, ATTN_k, first, keys, 0), AT(soon)(z, h, ATTN_v, first, keys, 0);
+  i64 keys = end - first < ATTN_KEYS ? end - first : ATTN_KEYS, at = AT(place)(h->a, first);
+  AT(soon)(z, h, ATTN_k, at, keys, 0), AT(soon)(z, h, ATTN_v, at, keys, 0);
 }
 // times: how often it is asked for each strip of queries that sees the keys
 MT_FN void AT(soon_pace)(AT(Soon) *z, const AT(Part) *x, i64 k0, i64 times) {
@@ -406,8 +414,9 @@ ATTN_SLOW int AT(hidden)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, i64 at
     for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] = (number[i] >= first) & (number[i] <= last);
   }
   if (!h->at[ATTN_mask]) return 1;
+  i64 at0 = AT(place)(a, k0);
   for (i64 j = 0; j < m; j++) {
-    const uint8_t *mask = (const uint8_t *)h->at[ATTN_mask] + (k0 + j) * a->along_t[ATTN_mask] + q0 * a->along_s[ATTN_mask];
+    const uint8_t *mask = (const uint8_t *)h->at[ATTN_mask] + (at0 + j) * a->along_t[ATTN_mask] + q0 * a->along_s[ATTN_mask];
     if (a->along_s[ATTN_mask] == 0)
       for (int i = 0; i < ATTN_PANEL; i++) ok[j * ATTN_PANEL + i] &= *mask != 0;
     else
@@ -436,7 +445,7 @@ ATTN_SLOW void AT(drawn)(const AT(Head) *h, i64 q0, i64 n, i64 k0, i64 m, uint8_
 // places of a cache.
 MT_FN const W *AT(keys)(const AT(Head) *h, int o, i64 k0, i64 m, int once, W *room, i64 *step) {
   const Attention *a = h->a;
-  const void *p = AT(row)(h, o, a->along_t[o], k0);
+  const void *p = AT(row)(h, o, a->along_t[o], AT(place)(a, k0));
   if (a->stored[o] == ATTN_work && a->along_d[o] == 1 && (once || a->along_t[o] == a->d)) return *step = a->along_t[o], (const W *)p;
   AT(rows_in)(room, a->d, m, p, a->stored[o], m, a->d, a->along_t[o], a->along_d[o], 1);
   return *step = a->d, room;
@@ -714,9 +723,10 @@ ATTN_SLOW void AT(half_slopes)(uint16_t *prows, i64 step, uint16_t *dsrows, uint
 // Rows of k or v as they lie when nothing is to be padded, as keys does; else copied to room.
 MT_FN const uint16_t *AT(half_keys)(const AT(Head) *h, int o, i64 k0, i64 m, int once, uint16_t *room, i64 *step) {
   const Attention *a = h->a;
+  i64 at = AT(place)(a, k0);
   if (a->along_d[o] == 1 && a->d % 32 == 0 && m % 32 == 0 && (once || a->along_t[o] == a->d))
-    return *step = a->along_t[o], (const uint16_t *)(const void *)AT(row)(h, o, a->along_t[o], k0);
-  AT(half_rows)(room, *step = AT(width)(a), AT(up)(m), h, o, a->along_t[o], k0, m);
+    return *step = a->along_t[o], (const uint16_t *)(const void *)AT(row)(h, o, a->along_t[o], at);
+  AT(half_rows)(room, *step = AT(width)(a), AT(up)(m), h, o, a->along_t[o], at, m);
   return room;
 }
 

@@ -24,6 +24,7 @@
 typedef enum { MASK_none, MASK_keys, MASK_pairs, MASK_all } Mask;        // all: nothing is seen
 typedef struct {
   int64_t b, h, g, s, t, s_size, t_size, d, window, chunks;
+  int64_t zigzag, first;                     // chunks in whose order keys and queries lie; where the queries are a part, its begin
   bool causal, turned;                       // turned: d is not the fastest dim
   Mask mask;
   DType type;
@@ -36,6 +37,7 @@ typedef struct {
   Attention a;
   int64_t count[ATTN_OPERANDS];
   void *at[ATTN_OPERANDS + 1];               // the operands, the work buffer
+  int64_t scalars[1];                        // the first query
   double *x[ATTN_OPERANDS], *terms[ATTN_OPERANDS];  // what they hold, or should; sums of the terms' sizes
 } Data;
 
@@ -52,7 +54,11 @@ static void data_init(Data *z, const Case *c) {
   *z = (Data){.c = c};
   *a = (Attention){.s = c->s, .t = c->t, .d = c->d, .s_size = c->s_size, .t_size = c->t_size, .nshared = 2, .ngroup = 1, .n = {c->b, c->h, c->g},
                    .causal = c->causal, .half = c->type == DT_bf16, .window = c->window, .scale = c->scale / sqrt((double)c->d), .shared = c->b * c->h,
-                   .groups = c->g, .chunks = c->chunks, .work = ATTN_OPERANDS};
+                   .groups = c->g, .chunks = c->chunks, .work = ATTN_OPERANDS, .block = ATTN_QUERIES};
+  if (c->zigzag) {
+    z->scalars[0] = c->first, a->first_s = 1, a->zigzag = a->key_zigzag = c->zigzag, a->length = a->key_length = c->t / c->zigzag;
+    while (a->length % a->block) a->block -= ATTN_STRIP;
+  }
   a->direct = c->chunks == 1 && c->type != DT_bf16 && c->d % ATTN_PANEL == 0 && !c->turned;
   a->near = !a->direct && c->chunks == 1 && (c->t + 31) / 32 * 32 * ((c->d + 31) / 32 * 32) <= ATTN_SUMS;
   for (int o = 0; o < ATTN_OPERANDS; o++) {
@@ -91,17 +97,23 @@ static void data_free(Data *z) {
   free(z->at[ATTN_OPERANDS]);
 }
 
-static void forward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_forward_f64(&z->a, z->at, 0, lo, hi) : attention_forward_f32(&z->a, z->at, 0, lo, hi); }
-static void backward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_backward_f64(&z->a, z->at, 0, lo, hi) : attention_backward_f32(&z->a, z->at, 0, lo, hi); }
-static void combine(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_combine_f64(&z->a, z->at, 0, lo, hi) : attention_combine_f32(&z->a, z->at, 0, lo, hi); }
+static void forward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_forward_f64(&z->a, z->at, z->scalars, lo, hi) : attention_forward_f32(&z->a, z->at, z->scalars, lo, hi); }
+static void backward(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_backward_f64(&z->a, z->at, z->scalars, lo, hi) : attention_backward_f32(&z->a, z->at, z->scalars, lo, hi); }
+static void combine(Data *z, int64_t lo, int64_t hi) { is_f64(z->c) ? attention_combine_f64(&z->a, z->at, z->scalars, lo, hi) : attention_combine_f32(&z->a, z->at, z->scalars, lo, hi); }
 
 static void run(Data *z, int64_t step) {
   const Attention *a = &z->a;
-  int64_t blocks = (a->s_size + ATTN_QUERIES - 1) / ATTN_QUERIES, units = a->shared * a->groups * blocks;
+  int64_t blocks = (a->s_size + a->block - 1) / a->block, units = a->shared * a->groups * blocks;
   for (int64_t i = 0; i < units; i += step) forward(z, i, i + step < units ? i + step : units);
   units = a->shared * a->chunks;
   for (int64_t i = 0; i < units; i += step) backward(z, i, i + step < units ? i + step : units);
   for (int64_t i = 0; i < a->shared && a->chunks > 1; i += step) combine(z, i, i + step < a->shared ? i + step : a->shared);
+}
+
+// the number of what lies at `at`
+static int64_t number(const Case *c, int64_t at) {
+  int64_t length = c->zigzag ? c->t / c->zigzag : 1, chunk = at / length;
+  return !c->zigzag ? at : (chunk % 2 ? c->zigzag - 1 - chunk / 2 : chunk / 2) * length + at % length;
 }
 
 // What a row's results are, from the formula. The gradients take out as it was stored.
@@ -114,7 +126,8 @@ static void formula(Data *z) {
   for (int64_t b = 0; b < c->b; b++) for (int64_t h = 0; h < c->h; h++) for (int64_t g = 0; g < c->g; g++) for (int64_t i = 0; i < c->s; i++) {
     double top = -INFINITY, sum = 0, delta = 0, size = 0;
     for (int64_t j = 0; j < c->t; j++) {
-      bool ok = (!c->causal || j <= i) && (c->window <= 0 || i - j < c->window);
+      int64_t back = number(c, c->first + i) - number(c, j);
+      bool ok = (!c->causal || back >= 0) && (c->window <= 0 || back < c->window);
       if (c->mask) ok &= z->x[ATTN_mask][b * a->step[ATTN_mask][0] + i * a->along_s[ATTN_mask] + j] != 0;
       p[j] = 0;
       for (int64_t e = 0; e < c->d; e++) p[j] += X(ATTN_q, i, e) * X(ATTN_k, j, e);
@@ -138,9 +151,9 @@ static void formula(Data *z) {
 }
 
 static bool wrong(const Case *c, const char *what, int64_t i, double got, double want) {
-  printf("seed %llu: b %lld h %lld g %lld s %lld/%lld t %lld/%lld d %lld window %lld chunks %lld scale %g causal %d turned %d mask %d %s: %s[%lld] is %.17g, not %.17g\n",
+  printf("seed %llu: b %lld h %lld g %lld s %lld/%lld t %lld/%lld d %lld window %lld chunks %lld zigzag %lld from %lld scale %g causal %d turned %d mask %d %s: %s[%lld] is %.17g, not %.17g\n",
          (unsigned long long)c->seed, (long long)c->b, (long long)c->h, (long long)c->g, (long long)c->s, (long long)c->s_size, (long long)c->t, (long long)c->t_size,
-         (long long)c->d, (long long)c->window, (long long)c->chunks, c->scale, c->causal, c->turned, (int)c->mask, dtype_name(c->type), what, (long long)i, got, want);
+         (long long)c->d, (long long)c->window, (long long)c->chunks, (long long)c->zigzag, (long long)c->first, c->scale, c->causal, c->turned, (int)c->mask, dtype_name(c->type), what, (long long)i, got, want);
   return false;
 }
 
@@ -203,6 +216,12 @@ static Case draw(uint64_t seed) {
   c.turned = PICK(0, 0, 0, 1), c.chunks = PICK(1, 1, 2, 3);
   c.scale = (double)PICK(2, 2, 2, 3, -2, 0) / 2;
   c.s_size = c.s + PICK(0, 0, 5, 64), c.t_size = c.t + PICK(0, 0, 3, 70);
+  c.zigzag = PICK(0, 0, 0, 0, 2, 4);
+  if (c.zigzag) {                            // all queries, or those of a rank
+    c.b = c.h = 1, c.d = PICK(5, 32, 64);
+    c.t = c.t_size = c.zigzag * PICK(64, 64, 64, 128), c.s = c.s_size = PICK(0, 1) ? c.t : c.t / c.zigzag * 2;
+    c.first = (c.t - c.s) / 2 / (c.t / c.zigzag) * (c.t / c.zigzag);
+  }
   return c;
 }
 
@@ -222,7 +241,7 @@ static void times(void) {
     double best[2] = {1e9, 1e9};
     for (int k = 0; k < 15; k++) {
       double a = now();
-      forward(&z, 0, c.b * c.h * ((c.s + ATTN_QUERIES - 1) / ATTN_QUERIES));
+      forward(&z, 0, c.b * c.h * ((c.s + z.a.block - 1) / z.a.block));
       double b = now();
       backward(&z, 0, c.b * c.h);
       if (z.a.chunks > 1) combine(&z, 0, c.b * c.h);

@@ -136,6 +136,19 @@ def f16():
 
 
 @case
+def context_by_kernel():
+    # chunks of 64 and of 128 keys in zigzag order: attention stays a kernel, whose blocks lie in one chunk each
+    feed = data()
+    for dtype, ctx, tolerance in ("f64", 256, 1e-9), ("f32", 512, 1e-4):
+        long = dict(ctx=ctx, maxpos=ctx, train_global_batch=2, train_micro_batch=2, train_steps=2)
+        plans = [compiled("gpt2", mesh, dtype, **long) for mesh in ("", "cp=2")]
+        kernels = [open(plan, "rb").read().count(b"attention_backward_%s(&" % dtype.encode()) for plan in plans]
+        assert kernels[0] == kernels[1] > 0, kernels
+        one, two = [run(plan, *feed) for plan in plans]
+        alike(two, one, tolerance, "%s, %d tokens" % (dtype, ctx))
+
+
+@case
 def same_bits_again():
     # run to run, and whatever the threads
     feed = data()
