@@ -132,7 +132,7 @@ void kernel_accumulate(Kernel *k, uint32_t buf, Access at, uint32_t v) {
 uint32_t kernel_const(Kernel *k, DType t, double v) {
   if (t == DT_f32) return ins_add(k, (Ins){.op = KI_const, .dtype = DT_f32, .f = (double)(float)v});
   if (t == DT_f64) return ins_add(k, (Ins){.op = KI_const, .dtype = DT_f64, .f = v});
-  if (!(v >= -0x1p53 && v <= 0x1p53)) bug("the constant %g of a kernel is no integer", v);
+  if (!(v >= -0x1p63 && v < 0x1p63)) bug("the constant %g of a kernel is no integer", v);
   return kernel_const_int(k, t, (int64_t)v);
 }
 

@@ -93,6 +93,7 @@ static bool take_shards(Way *w) {
 
 static bool scatter(Way *w, uint8_t whole) {
   uint8_t sums = w->t->pending_axes & (uint8_t)~(w->want.pending_axes | whole);
+  if (w->t->pending == PENDING_max) return false; // a reduce_scatter is of sums
   for (int k = 0; sums && k < w->t->ndim; k++) {
     int a = next_axis(w, k);
     if (a < 0 || !(sums >> a & 1)) continue;

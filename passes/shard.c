@@ -129,7 +129,7 @@ static double least(DType t) { return t == DT_i32 ? -0x1p31 : t == DT_i64 ? -0x1
 static void mask_operands(Shard *p, Build *b, const Node *n, ValId *in) {
   const Attr *at = &n->attr;
   switch (n->op) {
-  case OP_sum: case OP_reduce_max: case OP_cumsum: case OP_dot:
+  case OP_sum: case OP_reduce_max: case OP_cumsum: case OP_dot: case OP_unslice:
     for (uint32_t i = 0; i < at->ndims; i++)
       for (uint32_t k = 0; k < n->nin; k++)
         in[k] = masked(p, b, in[k], dim_here(p, n, at->dims[i], false), n->op == OP_reduce_max ? least(val_type(p->to, in[k])->dtype) : 0);
