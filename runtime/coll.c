@@ -6,8 +6,7 @@ enum { GRAIN = 1 << 14 };
 
 static size_t width(const Coll *j) { return dtype_bytes(j->x->dtype); }
 
-// The members' values at from + at, n of them, in their order: their sum or maximum.
-static void combine(const Coll *j, int64_t at, int64_t n, char *to) {
+void coll_sum(const Coll *j, int64_t at, int64_t n, char *to) {
   DType t = j->x->dtype;
   bool most = j->x->kind == COLL_all_max;
 #define COMBINE(T) do { \
@@ -47,7 +46,7 @@ static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
   for (int64_t b = lo; b < hi; b++) {
     int64_t at = first + b * BLOCK, n = MIN(MIN(BLOCK, first + share - at), total - at);
     if (n <= 0) continue;
-    combine(j, at, n, room);
+    coll_sum(j, at, n, room);
     for (int64_t m = 0; m < j->n; m++)
       memcpy(j->to[m] + (size_t)at * width(j), room, (size_t)n * width(j));
   }
@@ -58,7 +57,7 @@ static void scatter_task(void *with, int64_t lo, int64_t hi, int worker) {
   const PlanColl *x = j->x;
   (void)worker;
   for (int64_t o = lo; o < hi; o++)
-    combine(j, (o * j->n + j->place) * x->inner, x->inner, j->to[j->place] + (size_t)(o * x->inner) * width(j));
+    coll_sum(j, (o * j->n + j->place) * x->inner, x->inner, j->to[j->place] + (size_t)(o * x->inner) * width(j));
 }
 
 static void gather_task(void *with, int64_t lo, int64_t hi, int worker) {

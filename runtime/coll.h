@@ -11,6 +11,8 @@ typedef struct {
 } Coll;
 
 // This member's part. Every sum is made in the order of the members, by one of them: it depends on nothing else.
+// The members' n values from place `at` on, in their order: their sum or maximum, rounded once.
+void   coll_sum(const Coll *c, int64_t at, int64_t n, char *to);
 void   coll_run(Work *w, const Coll *c);
 double coll_bytes(const Plan *p, const PlanColl *x);               // that a member sends when it sends each byte once
 #endif

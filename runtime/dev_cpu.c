@@ -213,7 +213,7 @@ Status dev_sync(Dev *d) {
 static Status check_memory(const Plan *p, const Comm *comm) {
   double need = 0, have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < MEM_COUNT; i++) need += (double)p->memory[i];
-  need *= (double)comm_ranks(comm);
+  need *= (double)comm_here(comm);
   if (need <= have) return 0;
   return fail(EXIT_UNAVAILABLE, "the plan needs %.1f GiB, this machine has %.1f GiB: a smaller model, micro_batch or "
               "context, or bf16", need / 0x1p30, have / 0x1p30);

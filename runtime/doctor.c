@@ -7,6 +7,7 @@
 #include "runtime/jit.h"
 #include "runtime/json_text.h"
 #include "runtime/metrics.h"
+#include "runtime/mpilib.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
 #include "runtime/panel.h"
@@ -156,6 +157,24 @@ static Finding onednn(Arena *a) {
   return (Finding){FOUND_missing, "this build is without it", "libdnnl-dev", "then build again from the start"};
 }
 #endif
+
+static Status try_mpi(Arena *a, MpiLib which) {
+  const MpiTable *mpi;
+  TRY(mpilib_open(a, which, &mpi));
+  printf("%s\n", mpi->library());
+  return 0;
+}
+static Status try_openmpi(Arena *a) { return try_mpi(a, MPILIB_openmpi); }
+static Status try_mpich(Arena *a) { return try_mpi(a, MPILIB_mpich); }
+
+static Finding mpi(Arena *a, Status (*what)(Arena *a), MpiLib which) {
+  Try t = attempt(a, what);
+  if (t.worked) return ok(t.out);
+  return (Finding){FOUND_note, "not here: ranks on several machines need it, those of one do not", mpilib_packages(which),
+                   "then build again from the start"};
+}
+static Finding openmpi(Arena *a) { return mpi(a, try_openmpi, MPILIB_openmpi); }
+static Finding mpich(Arena *a) { return mpi(a, try_mpich, MPILIB_mpich); }
 
 // ---- files that the kernel shows ----------------------------------------------------------------------------
 static Str slurp(Arena *a, const char *path) {              // the start of it; "" when it cannot be read
@@ -331,6 +350,8 @@ static const struct { Str name; Need need; Finding (*look)(Arena *a); } checks[]
   {"C compiler", NEED_yes, compiler},
   {"OpenBLAS", NEED_products, openblas},
   {"oneDNN", NEED_products, onednn},
+  {"Open MPI", NEED_no, openmpi},
+  {"MPICH", NEED_no, mpich},
   {"CPU", NEED_no, cpu},
   {"cores", NEED_no, cores},
   {"memory", NEED_no, memory},

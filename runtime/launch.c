@@ -41,7 +41,7 @@ static int64_t tasks_of(Str text, int64_t node) {
 // Row slurm has no variable that holds it alone.
 static Str local_name(const Row *w) { return *w->local_size ? w->local_size : "SLURM_STEP_TASKS_PER_NODE"; }
 
-static Status local_size(const Row *w, Launch *l) {
+static Status local_size(const Row *w, Launcher *l) {
   l->local_size = 0;
   if (*w->local_size) return value(w->local_size) ? number(w, w->local_size, &l->local_size) : 0;
   int64_t node = 0;
@@ -58,9 +58,9 @@ static Status below(Str rank, int64_t r, Str size, int64_t n) {
               (long long)n - 1);
 }
 
-static Status read_row(LaunchKind k, Launch *l) {
+static Status read_row(LaunchKind k, Launcher *l) {
   const Row *w = &rows[k];
-  *l = (Launch){.kind = k, .local_rank = -1};
+  *l = (Launcher){.kind = k, .local_rank = -1};
   TRY(number(w, w->rank, &l->rank));
   TRY(number(w, w->size, &l->size));
   if (l->size < 1) return fail(EXIT_USAGE, "%s=%lld: at least 1", w->size, (long long)l->size);
@@ -76,7 +76,7 @@ static Status read_row(LaunchKind k, Launch *l) {
 }
 
 // Two launchers, one inside the other: right when the outer one has a process on each machine, which carries the inner.
-static Status agree(const Launch *l, const Launch *other) {
+static Status agree(const Launcher *l, const Launcher *other) {
   const Row *a = &rows[l->kind], *b = &rows[other->kind];
   if ((l->rank == other->rank && l->size == other->size) || other->local_size == 1) return 0;
   bool sizes = l->size != other->size;
@@ -114,10 +114,10 @@ static Status asked_kind(const char *asked, LaunchKind *k) {
               near ? near : "", near ? "?" : "");
 }
 
-Status launch_find(const char *asked, Launch *l) {
+Status launch_find(const char *asked, Launcher *l) {
   bool any = !strcmp(asked, "auto");
   LaunchKind only = LAUNCH_none;
-  *l = (Launch){LAUNCH_none, 0, 1, 0, 1};
+  *l = (Launcher){LAUNCH_none, 0, 1, 0, 1};
   if (!any) TRY(asked_kind(asked, &only));
   if (!any && only == LAUNCH_none) return 0;
   if (!any && !is_here(&rows[only]))
@@ -125,7 +125,7 @@ Status launch_find(const char *asked, Launch *l) {
                 rows[only].word, rows[only].here, rows[only].rank, rows[only].size, rows[only].name);
   if (!any) return read_row(only, l);
   for (int k = 0; k < LAUNCH_none; k++) {
-    Launch found;
+    Launcher found;
     if (!is_here(&rows[k])) continue;
     TRY(read_row((LaunchKind)k, &found));
     if (l->kind == LAUNCH_none) *l = found;
@@ -134,7 +134,7 @@ Status launch_find(const char *asked, Launch *l) {
   return l->kind == LAUNCH_none ? half() : 0;
 }
 
-Str launch_name(const Launch *l) { return rows[l->kind].name; }
+Str launch_name(const Launcher *l) { return rows[l->kind].name; }
 
 Str launch_mesh(const Plan *p, Arena *a) {
   Text mesh;
@@ -146,7 +146,7 @@ Str launch_mesh(const Plan *p, Arena *a) {
   return mesh.s;
 }
 
-Status launch_fits(const Launch *l, const Plan *p) {
+Status launch_fits(const Launcher *l, const Plan *p) {
   const Row *w = &rows[l->kind];
   int64_t ranks = plan_ranks(p);
   if (l->kind == LAUNCH_none || l->size == ranks) return 0;

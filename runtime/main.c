@@ -220,7 +220,7 @@ typedef struct {
   Settings set;
   const char *path;                          // of the plan
   Plan *plan;
-  Launch launch;
+  Launcher launch;
   Comm *comm;
   Notes notes;
   FILE *out;                                 // standard output, on rank 0
@@ -307,11 +307,9 @@ static Status open_state(Run *r) {
 
 // What one rank does for all, with everybody's memory, while nothing moves.
 static Status by_first(Run *r, Status (*act)(Run *r)) {
-  Status e = 0;
-  TRY(comm_barrier(r->comm));
+  TRY(comm_hold(r->comm));
   if (!comm_rank(r->comm)) TRY(act(r));
-  TRY(comm_barrier(r->comm));
-  return e;
+  return comm_release(r->comm);
 }
 
 static Status save_all(Run *r) {
@@ -516,7 +514,7 @@ static Status run(Run *r) {
                   &(FeedOptions){s->data, s->batches, s->split, r->total, !s->eval_only,
                                  s->eval_every || s->eval_only, comm_rank(r->comm)},
                   &r->feed));
-  int threads = s->threads ? (int)s->threads : (int)MAX(1, work_cpus() / comm_ranks(r->comm));
+  int threads = s->threads ? (int)s->threads : (int)MAX(1, work_cpus() / comm_here(r->comm));
   DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0, r->comm};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
@@ -555,12 +553,18 @@ static Status run_plan(Run *r, const char *path) {
   TRY(check_ranks(r->plan, &r->set));
   TRY(launch_find(r->set.launcher, &r->launch));
   TRY(launch_fits(&r->launch, r->plan));
-  if (r->launch.size > 1)
-    return fail(EXIT_UNAVAILABLE, "not yet: ranks that %s has started; --launcher=none starts them on this machine",
-                launch_name(&r->launch));
-  CommOptions o = {strcmp(r->set.ranks_as, "threads") ? RANKS_processes : RANKS_threads, r->set.timeout, {0, 0}};
+  bool threads = !strcmp(r->set.ranks_as, "threads");
+  size_t bytes = dev_bytes(r->plan, 0) + notes_bytes(r->plan);
+  CommOptions o = {threads ? RANKS_threads : RANKS_processes, r->set.timeout, {0, 0}};
   if (r->set.link) TRY(link_read(r->set.link, &o.link));
-  return comm_launch(r->arena, r->plan, dev_bytes(r->plan, 0) + notes_bytes(r->plan), o, rank_main, r);
+  if (r->launch.size == 1) return comm_launch(r->arena, r->plan, bytes, o, rank_main, r);
+  if (threads)
+    return fail(EXIT_USAGE, "--ranks=threads: %s has started the ranks, as processes", launch_name(&r->launch));
+  char *program;
+  size_t n;
+  TRY(file_read(r->arena, "/proc/self/exe", SIZE_MAX, &program, &n));
+  Str build = arena_printf(r->arena, "%s %016llx", MT_VERSION, (unsigned long long)hash_bytes(program, n, 0));
+  return comm_join(r->arena, r->plan, bytes, o, &r->launch, build, rank_main, r);
 }
 
 // Without a plan: the rates of this machine, measured when they are not known or are to be measured again.

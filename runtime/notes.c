@@ -11,11 +11,13 @@ void notes_open(Arena *a, const Plan *p, Comm *c, size_t behind, Notes *n) {
   n->mine = memory ? (uint64_t *)(void *)(memory + behind) : NEW_N(a, uint64_t, n->n);
 }
 
-Status notes_hold(const Notes *n) { return comm_barrier(n->comm); }
-Status notes_release(const Notes *n) { return comm_barrier(n->comm); }
+Status notes_hold(const Notes *n) { return comm_hold(n->comm); }
+Status notes_release(const Notes *n) { return comm_release(n->comm); }
 
 Status notes_of(const Notes *n, int64_t rank, const uint64_t **there) {
-  *there = comm_of(n->comm, rank, n->mine);
+  const void *at;
+  TRY(comm_fetch(n->comm, rank, n->mine, n->n * sizeof *n->mine, &at));
+  *there = at;
   return 0;
 }
 

@@ -35,11 +35,13 @@ static bool same_part(const Plan *p, const PlanVar *v, int64_t r, int64_t s) {
   return same;
 }
 
-// The first entry that differs, in words. It is in the memory of both.
-static Str difference(const Exec *x, const Comm *c, Arena *a, uint32_t var, int64_t r, int64_t s) {
+// The first entry that differs, in words. What notes_of gave of the two is lost.
+static Str difference(const Exec *x, Comm *c, Arena *a, uint32_t var, int64_t r, int64_t s) {
   const PlanVar *v = &x->plan->var.at[var];
-  void *mine = (void *)(uintptr_t)var_at(x, var);
-  const char *at[2] = {comm_of(c, r, mine), comm_of(c, s, mine)};
+  const void *there[2];
+  for (int i = 0; i < 2; i++)
+    if (comm_fetch(c, i ? s : r, var_at(x, var), var_bytes(x->plan, var), &there[i])) return "and is lost";
+  const char *at[2] = {there[0], there[1]};
   size_t width = dtype_bytes(v->dtype), n = var_bytes(x->plan, var) / width, count = 0, first = 0;
   for (size_t i = n; i-- > 0;)
     if (memcmp(at[0] + i * width, at[1] + i * width, width)) first = i, count++;

@@ -75,12 +75,14 @@ static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, v
   const uint64_t *at = map_get(&s->by_name, key_of(t->name));
   if (!at) bug("state: no tensor %s", t->name);
   const Stored *st = &s->view[*at >> 32].stored.at[*at & UINT32_MAX];
-  const Comm *comm = dev_comm(s->dev);
+  Comm *comm = dev_comm(s->dev);
   for (int64_t r = 0; r < comm_ranks(comm); r++) {         // each part from the first rank that has it
     Storage storage = storage_at(s, st->var, r);
     bool added;
     if (!plan_owns(s->plan, &s->plan->var.at[st->var], r, &added)) continue;
-    void *there = comm_of(comm, r, var_at(s, st->var));
+    const void *there;
+    size_t bytes = (size_t)s->plan->buffer.at[s->plan->var.at[st->var].buffer].bytes;
+    TRY(comm_fetch(comm, r, var_at(s, st->var), bytes, &there));
     if (!added) piece_get(&st->piece, &storage, there, first, n, t->dtype, dst);
     else piece_add(&st->piece, &storage, there, first, n, t->dtype, dst);
   }

@@ -3,6 +3,7 @@
 # need PACKAGES TEST…   adds the packages to the list when the test fails
 # install_needed        installs the list with apt-get; does nothing, and needs no network, when it is empty
 # need_build            what building and running mt takes
+# need_mpi              Open MPI and MPICH, each of which mtrun can run under
 
 needed=
 
@@ -29,6 +30,12 @@ need_build() {
   need libcmocka-dev pkg-config --exists cmocka
   need libopenblas0-pthread openblas
   need libdnnl-dev has_header dnnl.h
+}
+
+# both, for ranks that an mpirun starts; without one its tests are skipped
+need_mpi() {
+  need 'libopenmpi-dev openmpi-bin' pkg-config --exists ompi-c
+  need 'libmpich-dev mpich' pkg-config --exists mpich
 }
 
 install_needed() {

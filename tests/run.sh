@@ -25,6 +25,7 @@ cd "$(dirname "$0")/.." || exit 66
 
 . tests/packages.sh
 need_build
+need_mpi
 need graphviz command -v dot
 [ "${CC:-}" != clang ] || need clang command -v clang
 

@@ -1,10 +1,13 @@
-// comm.c -- see comm.h.
+// comm_local.c -- the ranks of one machine, see comm.h.
+//
+// All memory of all ranks lies in one mapping that every rank has at the same address, each rank's blocks at the same
+// places behind its own start; so a collective reads what the others have where it lies. Two ways to have ranks:
+// processes (forked before anything is opened) and threads of one process, for debuggers and sanitizers.
 //
 // A rank that is lost cannot say so. Whoever waits for it says it for all, once: the first that finds out puts its mark
 // where all see it, and they end. That is a rank that has ended, which rank 0 hears from the system, or one that is
 // silent for too long.
-#include "runtime/comm.h"
-#include "runtime/coll.h"
+#include "runtime/comm_way.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -20,15 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GROUPS = 256, MEMBERS = 4096 };
-enum { STATE_runs, STATE_done, STATE_failed };
 #define SLICE 0.05                           // seconds between two looks around while a rank waits
 #define GRACE 4.0                            // that ranks have to end when one is lost
 
 // What all see of a rank: how often it has come to each group's meetings, by mask of axes.
 typedef struct {
-  _Atomic uint32_t came[GROUPS];
-  _Atomic uint32_t state, status, signal;    // signal: that killed it
+  _Atomic uint32_t came[COMM_GROUPS];
+  _Atomic uint32_t state, status, signal;    // PLACE_runs, done or failed; the signal that killed it
   _Atomic uint32_t coll, line, number;       // the last collective it came to, of how many; coll 0: a meeting of all
   // 1 + the rank that it waits for, to come to this meeting of a group; 0: it computes
   _Atomic uint32_t waits, group, meeting;
@@ -36,54 +37,14 @@ typedef struct {
 } Desk;
 
 // lost: a rank is, and that is said; silent: 1 + a rank that may be stopped and does not end of itself
-typedef struct { _Atomic uint32_t lost, silent; Desk desk[]; } Hall;
+typedef struct Hall { _Atomic uint32_t lost, silent; Desk desk[]; } Hall;
 
-typedef struct { int64_t n, place; uint16_t *rank; char **to, **from; } Group;
-
-struct Comm {
-  const Plan *plan;
-  Arena *arena;
-  CommOptions options;
-  int64_t ranks, rank;
-  Hall *hall;
-  char *base;                                // of rank 0's memory
-  size_t stride;
-  pid_t *child;                              // rank 0, processes: of the others
-  Group *group[GROUPS];                      // by mask of axes, as they are met
-};
-
-int64_t comm_ranks(const Comm *c) { return c->ranks; }
-int64_t comm_rank(const Comm *c) { return c->rank; }
-void *comm_memory(Comm *c) { return c->base ? c->base + (size_t)c->rank * c->stride : 0; }
-void *comm_of(const Comm *c, int64_t rank, void *mine) {
-  return (char *)mine + (rank - c->rank) * (int64_t)c->stride;
-}
-
-Status comm_alone(Arena *a, Comm **c) {
-  *c = NEW(a, Comm);
-  **c = (Comm){.ranks = 1};
-  return 0;
+// The same place in another rank's memory.
+static void *place_of(const Comm *c, int64_t rank, const void *mine) {
+  return (char *)(uintptr_t)mine + (rank - c->rank) * (int64_t)c->stride;
 }
 
 // ---- a rank is lost -------------------------------------------------------------------------------------------------
-static void put_meeting(Text *t, const Comm *c, Arena *a, const Desk *d) {
-  static const Str kind[] = {
-#define X(word) #word,
-    PLAN_COLLS(X)
-#undef X
-  };
-  const Plan *p = c->plan;
-  uint32_t coll = d->coll, line = d->line;
-  if (!coll || coll >= p->coll.n || line >= p->line.n) {
-    text_puts(t, "a meeting of all ranks");
-    return;
-  }
-  text_printf(t, "%s over", kind[p->coll.at[coll].kind]);
-  for (uint32_t i = 0; i < p->axis.n; i++)
-    if (p->coll.at[coll].axes >> i & 1) text_printf(t, " %s", p->axis.at[i].name);
-  text_printf(t, ", number %u of the run, %s (%s)", d->number, plan_place(p, a, line), p->line.at[line].what);
-}
-
 // 1 + the rank that a rank waits for; 0: it computes, or that rank has come and it does not go on.
 static uint32_t waits_for(const Comm *c, int64_t rank) {
   const Desk *d = &c->hall->desk[rank];
@@ -92,48 +53,21 @@ static uint32_t waits_for(const Comm *c, int64_t rank) {
   return waits;
 }
 
-static void put_rank(Text *t, const Comm *c, Arena *a, int64_t rank) {
+static Place place_now(const Comm *c, int64_t rank) {
   const Desk *d = &c->hall->desk[rank];
-  uint32_t waits = waits_for(c, rank), met = d->number;
-  text_printf(t, "\n  rank %lld ", (long long)rank);
-  bool left = d->state == STATE_failed && d->status == EXIT_PEER && waits;     // since the loss is known
-  if (d->state == STATE_failed && d->signal) text_printf(t, "was killed by signal %u", d->signal);
-  else if (d->state == STATE_failed && !left) text_puts(t, "has failed");
-  else if (d->state == STATE_done) text_puts(t, "is done");
-  else if (waits) text_printf(t, "waits for rank %u", waits - 1);
-  else text_puts(t, "computes");
-  if (!met) return;
-  text_puts(t, waits ? " at " : ", after "), put_meeting(t, c, a, d);
-}
-
-// Whom all wait for in the end: the one that a rank waits for may wait itself.
-static int64_t culprit(const Comm *c, int64_t rank) {
-  for (int64_t i = 0; i < c->ranks; i++) {
-    uint32_t waits = waits_for(c, rank);
-    if (c->hall->desk[rank].state != STATE_runs || !waits) break;
-    rank = waits - 1;
-  }
-  return rank;
+  Place at = {(PlaceState)d->state, d->signal, d->coll, d->line, d->number, waits_for(c, rank)};
+  bool left = at.state == PLACE_failed && d->status == EXIT_PEER && at.waits && !at.signal;      // since the loss is known
+  if (left) at.state = PLACE_runs;
+  return at;
 }
 
 static Status lost(Comm *c, int64_t rank) {
-  enum { MOST = 64 };
   if (atomic_exchange(&c->hall->lost, 1)) return EXIT_PEER;          // another one has said it
   Arena *a = arena_create();
-  Text t;
-  text_init(&t, a);
-  rank = culprit(c, rank);
-  const Desk *d = &c->hall->desk[rank];
-  text_printf(&t, "rank %lld ", (long long)rank);
-  if (d->state == STATE_failed && d->signal) text_printf(&t, "was killed by signal %u", d->signal);
-  else if (d->state == STATE_failed) text_puts(&t, "has failed");
-  else if (d->state == STATE_done) text_puts(&t, "has ended");
-  else text_printf(&t, "is silent for %g s (--timeout)", c->options.patience), c->hall->silent = (uint32_t)rank + 1;
-  text_printf(&t, ", and rank %lld waits at ", (long long)c->rank), put_meeting(&t, c, a, &c->hall->desk[c->rank]);
-  text_puts(&t, "; all ranks end");
-  for (int64_t r = 0; r < c->ranks && r < MOST; r++) put_rank(&t, c, a, r);
-  if (c->ranks > MOST) text_printf(&t, "\n  and %lld more", (long long)c->ranks - MOST);
-  Status s = fail(EXIT_PEER, "%s", t.s);
+  Place *at = NEW_N(a, Place, c->ranks);
+  for (int64_t r = 0; r < c->ranks; r++) at[r] = place_now(c, r);
+  Status s = place_lost(c, at, rank, &rank);
+  if (at[rank].state == PLACE_runs) c->hall->silent = (uint32_t)rank + 1;
   arena_destroy(a);
   return s;
 }
@@ -141,10 +75,10 @@ static Status lost(Comm *c, int64_t rank) {
 static void reap(Comm *c, int64_t rank, int status) {
   Desk *d = &c->hall->desk[rank];
   c->child[rank] = 0;
-  if (d->state != STATE_runs) return;
+  if (d->state != PLACE_runs) return;
   d->status = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : EXIT_PEER;
   d->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
-  d->state = STATE_failed;
+  d->state = PLACE_failed;
 }
 
 static void watch(Comm *c) {
@@ -177,29 +111,13 @@ static Status await(Comm *c, int64_t rank, uint32_t group, uint32_t n) {
   mine->waits = (uint32_t)rank + 1;
   for (uint32_t is; (int32_t)((is = atomic_load_explicit(&d->came[group], memory_order_acquire)) - n) < 0;) {
     if (c->hall->lost) return EXIT_PEER;
-    if (d->state != STATE_runs && (int32_t)(d->came[group] - n) < 0) return lost(c, rank);
+    if (d->state != PLACE_runs && (int32_t)(d->came[group] - n) < 0) return lost(c, rank);
     if (waited > c->options.patience) return lost(c, rank);
     futex_wait(&d->came[group], is);
     waited += passed(&last);
     watch(c);
   }
   return 0;
-}
-
-static Group *group_of(Comm *c, uint8_t axes) {
-  Group *g = c->group[axes];
-  if (g) return g;
-  g = c->group[axes] = NEW(c->arena, Group);
-  g->rank = NEW_N(c->arena, uint16_t, c->ranks);
-  for (int64_t r = 0; r < c->ranks; r++) {
-    bool in = true;
-    for (uint32_t a = 0; a < c->plan->axis.n && in; a++)
-      in = axes >> a & 1 || plan_coord(c->plan, r, a) == plan_coord(c->plan, c->rank, a);
-    if (r == c->rank) g->place = g->n;
-    if (in) g->rank[g->n++] = (uint16_t)r;
-  }
-  g->to = NEW_N(c->arena, char *, g->n), g->from = NEW_N(c->arena, char *, g->n);
-  return g;
 }
 
 static Status meet(Comm *c, const Group *g, uint8_t axes) {
@@ -218,44 +136,44 @@ static void come_to(Comm *c, uint32_t coll, uint32_t line) {
   mine->number++;
 }
 
-Status comm_barrier(Comm *c) {
-  if (c->ranks == 1) return 0;
-  uint8_t all = (uint8_t)((1u << c->plan->axis.n) - 1);
+static Status local_barrier(Comm *c) {
+  uint8_t all = group_all(c);
   come_to(c, 0, 0);
   return meet(c, group_of(c, all), all);
 }
 
-Status comm_agree(Comm *c, int64_t *v) {
-  if (c->ranks == 1) return 0;
+static Status local_agree(Comm *c, int64_t *v) {
   if (!c->rank) c->hall->desk[0].value = *v;
-  TRY(comm_barrier(c));
+  TRY(local_barrier(c));
   *v = c->hall->desk[0].value;
-  return comm_barrier(c);
+  return local_barrier(c);
 }
 
-static void sleep_until(double when) {
-  struct timespec t = {(time_t)when, (long)((when - (double)(time_t)when) * 1e9)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) continue;
+static Status local_fetch(Comm *c, int64_t rank, const void *mine, size_t bytes, const void **there) {
+  (void)bytes;
+  *there = place_of(c, rank, mine);
+  return 0;
 }
 
-Status comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
+static Status local_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
   Group *g = group_of(c, x->axes);
   come_to(c, (uint32_t)(x - c->plan->coll.at), line);
   TRY(meet(c, g, x->axes));                  // all have made what they give, and need no more what they get it into
-  for (int64_t i = 0; i < g->n; i++)
-    g->to[i] = comm_of(c, g->rank[i], to), g->from[i] = comm_of(c, g->rank[i], (void *)(uintptr_t)from);
-  double end = now_seconds() + link_seconds(&c->options.link, coll_bytes(c->plan, x));
+  for (int64_t i = 0; i < g->n; i++) g->to[i] = place_of(c, g->rank[i], to), g->from[i] = place_of(c, g->rank[i], from);
+  double begin = now_seconds();
   coll_run(w, &(Coll){x, g->n, g->place, g->to, g->from});
-  if (c->options.link.rate > 0) sleep_until(end);
+  link_wait(c, x, begin);
   return meet(c, g, x->axes);                // nobody reads this rank's memory any more
 }
+
+static const CommWay local = {local_run, local_barrier, local_agree, local_barrier, local_fetch};
 
 // ---- processes ------------------------------------------------------------------------------------------------------
 static void leave(Comm *c, Status mine) {
   Desk *d = &c->hall->desk[c->rank];
   d->status = (uint32_t)mine;
-  d->state = mine ? STATE_failed : STATE_done;
-  for (uint32_t k = 0; k < GROUPS; k++) futex_wake(&d->came[k]);
+  d->state = mine ? PLACE_failed : PLACE_done;
+  for (uint32_t k = 0; k < COMM_GROUPS; k++) futex_wake(&d->came[k]);
 }
 
 static Status first_failure(const Comm *c) { // that a rank is lost is no reason where there is another one
@@ -300,7 +218,7 @@ static Status fork_ranks(Comm *c) {
       return s;
     }
     if (!pid) {
-      c->rank = r, c->child = 0;
+      c->rank = r, c->memory += (size_t)r * c->stride, c->child = 0;
       prctl(PR_SET_PDEATHSIG, SIGKILL);      // nothing is left behind when rank 0 is killed
       if (getppid() != parent) _exit(EXIT_PEER);
       return 0;
@@ -334,7 +252,7 @@ static Status run_threads(Comm *c, RankMain *rank, void *with) {
   int64_t n = 0;
   for (; n < c->ranks && !s; n++) {
     all[n] = (Rank){*c, rank, with, 0};
-    all[n].comm.rank = n, all[n].comm.arena = arena_create();
+    all[n].comm.rank = n, all[n].comm.memory += (size_t)n * c->stride, all[n].comm.arena = arena_create();
     int e = n ? thread_start(&all[n].thread, rank_main, &all[n]) : 0;
     if (e) s = fail(EXIT_UNAVAILABLE, "rank %lld cannot be started: %s%s", (long long)n, strerror(e), space_limit());
   }
@@ -352,9 +270,9 @@ Status comm_launch(Arena *a, const Plan *p, size_t bytes, CommOptions o, RankMai
   Comm *c;
   TRY(comm_alone(a, &c));
   if (plan_ranks(p) == 1) return rank(with, c);
-  *c = (Comm){.plan = p, .arena = a, .options = o, .ranks = plan_ranks(p)};
-  if (c->ranks > MEMBERS)
-    return fail(EXIT_UNAVAILABLE, "%lld ranks on one machine; at most %d", (long long)c->ranks, MEMBERS);
+  *c = (Comm){.way = &local, .plan = p, .arena = a, .options = o, .ranks = plan_ranks(p), .here = plan_ranks(p)};
+  if (c->ranks > COMM_RANKS)
+    return fail(EXIT_UNAVAILABLE, "%lld ranks on one machine; at most %d", (long long)c->ranks, COMM_RANKS);
   size_t hall = (sizeof(Hall) + (size_t)c->ranks * sizeof(Desk) + PAGE - 1) / PAGE * PAGE;
   c->stride = (bytes + PAGE - 1) / PAGE * PAGE;
   size_t mapped = hall + (size_t)c->ranks * c->stride;
@@ -363,7 +281,7 @@ Status comm_launch(Arena *a, const Plan *p, size_t bytes, CommOptions o, RankMai
     return fail(EXIT_UNAVAILABLE, "%lld ranks need %.1f MiB of memory, the system refused: %s", (long long)c->ranks,
                 (double)mapped / 0x1p20, strerror(errno));
   madvise(at + hall, mapped - hall, MADV_HUGEPAGE);
-  c->hall = (Hall *)(void *)at, c->base = at + hall;
+  c->hall = (Hall *)(void *)at, c->memory = at + hall;
   Status s = o.as == RANKS_threads ? run_threads(c, rank, with) : run_processes(c, rank, with);
   munmap(at, mapped);
   return s;

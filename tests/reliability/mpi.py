@@ -1,0 +1,200 @@
+"""Ranks that an mpirun has started: the same bits as ranks that mtrun forks, one start and one end for all.
+
+usage: mpi.py MTC MTRUN MTDATA LIBRARY [CASE…]; LIBRARY: openmpi or mpich. Skipped where there is none."""
+
+import shutil, signal, sys, time
+
+LIBRARY = sys.argv.pop(4)
+from mt import *
+
+MPIRUN = shutil.which("mpirun." + LIBRARY)
+PLUGIN = os.path.join(os.path.dirname(MTRUN), "libmt_%s.so" % LIBRARY)
+if not MPIRUN or not os.path.exists(PLUGIN):
+    print("skipped: no %s" % (PLUGIN + ", so this build is without it" if MPIRUN else "mpirun." + LIBRARY + " is installed"))
+    sys.exit(77)
+# also as root in a container, with more ranks than CPUs, beside others
+OPTIONS = {"openmpi": ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"], "mpich": ["-bind-to", "none"]}[LIBRARY]
+RANK = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}[LIBRARY]
+SIZE = {"openmpi": "OMPI_COMM_WORLD_SIZE", "mpich": "PMI_SIZE"}[LIBRARY]
+OUTPUTS = ("log.out", "grads.out", "final.out")
+
+
+def plan(mesh, model="gpt2", **more):
+    batch = 4 // int(mesh[3] if mesh[:2] in ("dp", "ep") else 1)
+    if model == "moe":
+        more.update(inter=24, nkv=2, headdim=12, nexp=4, topk=2)
+    return compile(os.path.join(MODELS, model + ".mt"), *floats("f32"), "--mesh", mesh, plan="%s.%s.plan" % (model, mesh),
+                   hidden=24, layers=2, nheads=4, ctx=12, nvocab=257, train_global_batch=8, train_micro_batch=batch,
+                   **{"train_steps": 3, "train_clip": 1.0, "train_schedule__warmup": 1, **more})
+
+
+def data():
+    return ["--threads", 1, "--data", prepare("text", ["the %d of many words " % i * 6 for i in range(60)])]
+
+
+def mpirun(*parts):
+    # of (ranks, argument…), one behind the other
+    line = [MPIRUN, *OPTIONS]
+    for i, (n, *argv) in enumerate(parts):
+        line += [":"] * (i > 0) + ["-n", n, MTRUN, *argv]
+    return [str(word) for word in line]
+
+
+def outputs():
+    return [word for pair in zip(("--log-json", "--grads", "--final"), OUTPUTS) for word in pair]
+
+
+def bits():
+    found = [[(l["loss"], l["grad_norm"]) for l in log("log.out")], bytes_of("grads.out"), bytes_of("final.out")]
+    for name in OUTPUTS:
+        os.remove(name)
+    return found
+
+
+def same_as_forked(n, plan, feed, **more):
+    call([MTRUN, plan, *feed, *outputs()])
+    want = bits()
+    p = call(mpirun((n, plan, *feed, *outputs())), timeout=120, **more)
+    assert "ranks            %d, rank 0 by mpirun of" % n in p.stdout, p.stdout
+    same(bits(), want, plan)
+
+
+@case
+def the_same_bits():
+    feed = data()
+    for mesh, model in (("dp=2", "gpt2"), ("tp=2", "gpt2"), ("cp=2", "gpt2"), ("ep=2", "moe")):
+        same_as_forked(2, plan(mesh, model), feed)
+
+
+@case
+def the_same_bits_in_small_messages():
+    # what has to be cut when it is larger than 2^31 bytes is cut when it is larger than 100
+    same_as_forked(4, plan("dp=2,tp=2"), data(), env={**os.environ, "MTRUN_MPI_PIECE": "100"})
+
+
+@case
+def a_checkpoint():
+    feed, two = data(), plan("tp=2")
+    call([MTRUN, two, *feed, "--steps", 2, "--save", "a"])
+    call(mpirun((2, two, *feed, "--steps", 1, "--save", "b")))
+    call(mpirun((2, two, *feed, "--steps", 2, "--save", "b", "--resume", "auto")))
+    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
+        same(bytes_of("b/step_00000002/" + name), bytes_of("a/step_00000002/" + name), name)
+
+
+@case
+def all_have_the_same():
+    # another plan on one rank: who has which
+    feed, a = data(), shutil.copy(plan("dp=2,tp=2"), "a.plan")
+    b = plan("dp=2,tp=2", train_seed=7)
+    p = call(mpirun((1, a, *feed), (2, b, *feed), (1, a, *feed)), code=65)
+    said = re.findall(r"the ranks differ, plan: ranks 0, 3 have ([0-9a-f]{32}), ranks 1, 2 have ([0-9a-f]{32})$", p.stderr, re.M)
+    assert len(said) == 1 and said[0][0] != said[0][1], p.stderr
+
+
+@case
+def another_launcher():
+    # variables of one that has not started this process
+    p = call([MTRUN, plan("dp=2"), *data()], env={**os.environ, RANK: "1", SIZE: "2"}, code=None)
+    assert p.returncode in (64, 69), (p.returncode, p.stderr)
+    assert LIBRARY == "openmpi" or "rank 1 of 2" in p.stderr and "rank 0 of 1" in p.stderr, p.stderr
+
+
+@case
+def one_fails():
+    # its message, and its exit code for all
+    feed, two = data(), plan("dp=2")
+    p = call(mpirun((1, two, *feed), (1, two, "--data", "nothing")), code=66)
+    assert "nothing" in p.stderr, p.stderr
+
+
+# ---- ranks that are lost ----------------------------------------------------------------------------------------------
+def ranks_of(pid):
+    found = {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            up = int(process)
+            with open("/proc/%s/comm" % process) as f:
+                mine = f.read().strip() == "mtrun"
+            while mine and up not in (0, 1, pid):
+                with open("/proc/%d/stat" % up) as f:
+                    up = int(f.read().rpartition(")")[2].split()[1])
+            if mine and up == pid:
+                with open("/proc/%s/environ" % process) as f:
+                    found[int(dict(v.split("=", 1) for v in f.read().split("\0") if "=" in v)[RANK])] = int(process)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def gone(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def running(*more):
+    four, feed = plan("dp=2,tp=2", train_steps=1000000), data()
+    call([MTRUN, four, *feed, "--steps", 1])   # kernels that are compiled: no rank is silent for that
+    p = start(mpirun((4, four, *feed, "--log-every", 1, *more)))
+    assert after_lines(p, 2)
+    pids = ranks_of(p.pid)
+    same(sorted(pids), [0, 1, 2, 3])
+    return p, pids
+
+
+def ended(p, pids, seconds):
+    begin = time.monotonic()
+    err = p.communicate(timeout=60)[1]
+    while not all(map(gone, pids.values())):
+        assert time.monotonic() - begin < seconds, "a rank stays:\n" + err
+        time.sleep(0.05)
+    assert time.monotonic() - begin < seconds, err
+    return err
+
+
+def table(err, victim, how):
+    said = re.findall(r"rank %d %s, and rank \d waits at (?:all_\w+ over [\w ]+, number \d+ of the run, \S+gpt2\.mt:\d+:\d+ \(.*?\)"
+                      r"|a meeting of all ranks); all ranks end" % (victim, re.escape(how)), err)
+    same(len(said), 1, err)
+    for rank in set(range(4)) - {victim}:
+        same(len(re.findall(r"^  rank %d (waits for rank \d at |computes, after |does not answer)" % rank, err, re.M)), 1, err)
+
+
+@case
+def a_rank_is_silent():
+    for victim in (0, 2):
+        p, pids = running("--timeout", "3")
+        os.kill(pids[victim], signal.SIGSTOP)
+        err = ended(p, pids, 3 + 10)
+        same(p.returncode, 76, err)
+        table(err, victim, "is silent for 3 s (--timeout)")
+
+
+@case
+def a_rank_is_killed():
+    # mpirun ends the others then; Open MPI lets them say where they are
+    for victim in (0, 3):
+        p, pids = running()
+        os.kill(pids[victim], signal.SIGKILL)
+        err = ended(p, pids, 10)
+        assert p.returncode, err
+        if LIBRARY == "openmpi":
+            assert "rank %d has died" % victim in err, err
+
+
+@case
+def stopped_together():
+    # a signal to all, as a batch system sends it: they save after the same step
+    p, pids = running("--save", "ck")
+    for pid in pids.values():
+        os.kill(pid, signal.SIGUSR1)
+    err = ended(p, pids, 60)
+    same(p.returncode, 75, err)
+    step = int(os.readlink("ck/latest")[-8:] if os.path.islink("ck/latest") else open("ck/latest").read().strip()[-8:])
+    assert "stopped after step %d of" % step in err, err
+
+
+main()
