@@ -13,14 +13,16 @@ enum { PAIRS = 1 << 14 };                    // of queries and keys, worth claim
 
 typedef struct { const Groups *g; const Fn *f; const Module *m; Tile *t; DimId s, k, d, other[ATTN_DIMS]; } Make;
 
-// The format of operand o: the kernel's own, or bf16 beside f32.
+// The format of operand o: the kernel's own, or a half format beside f32.
 static bool format(Make *c, int o, DType t) {
   Attention *a = &c->t->a;
   bool same = t == c->t->work || (o == ATTN_mask && t == DT_bool),
-       half = t == DT_bf16 && c->t->work == DT_f32 && o != ATTN_lse && o != ATTN_mask;
-  a->stored[o] = o == ATTN_mask ? ATTN_bool : half ? ATTN_bf16 : ATTN_work;
+       half = (t == DT_bf16 || t == DT_f16) && c->t->work == DT_f32 && o != ATTN_lse && o != ATTN_mask;
+  a->stored[o] = o == ATTN_mask ? ATTN_bool : !half ? ATTN_work : t == DT_bf16 ? ATTN_bf16 : ATTN_f16;
   return (same || half) && (o != ATTN_mask) == (t != DT_bool);
 }
+
+static int32_t rounded(DType t) { return t == DT_bf16 ? 1 : t == DT_f16 ? 2 : 0; }    // Attention.half
 
 // Operand o is v: its strides by what they walk along; false: it has another dim.
 static bool operand(Make *c, int o, ValId v, bool written) {
@@ -177,7 +179,7 @@ bool tile_of(const Groups *g, const Fn *f, NodeId id, Tile *t) {
   t->work = q->dtype == DT_f64 ? DT_f64 : DT_f32;
   if (!s->extent || !keys->extent || !d->extent || d->size > ATTN_WIDTH || !other_dims(&c, q, k, v)) return false;
   a->s = s->extent, a->s_size = s->size, a->t = keys->extent, a->t_size = keys->size, a->d = d->size;
-  a->causal = attr_arg(at, "causal", 0) != 0, a->half = val_type(f, t->backward ? in[4] : n->out)->dtype == DT_bf16;
+  a->causal = attr_arg(at, "causal", 0) != 0, a->half = rounded(val_type(f, t->backward ? in[4] : n->out)->dtype);
   double window = attr_arg(at, "window", 0);
   a->window = window > 0 ? (int64_t)MIN(window, 1e15) : 0, a->scale = attr_arg(at, "scale", 1);
   if (window != (double)a->window && window > 0) return false;
@@ -227,9 +229,10 @@ KernelCost tile_cost(const Module *m, const Tile *t) {
       .flops = (int64_t)MIN(pairs * (double)(a->shared * a->groups) * (double)a->d * (t->backward ? 10 : 4), 9e18)};
   int64_t q = a->shared * a->groups * a->s * a->d, k = a->shared * a->t * a->d;
   for (int o = 0; o < ATTN_OPERANDS; o++) {
-    int64_t size = a->stored[o] == ATTN_bf16 ? 2 : (int64_t)dtype_bytes(t->work);
+    bool half = a->stored[o] == ATTN_bf16 || a->stored[o] == ATTN_f16;
+    int64_t size = half ? 2 : (int64_t)dtype_bytes(t->work);
     bool of_keys = o == ATTN_k || o == ATTN_v || o == ATTN_dk || o == ATTN_dv;
-    if (a->stored[o] == ATTN_work || a->stored[o] == ATTN_bf16)
+    if (a->stored[o] == ATTN_work || half)
       cost.bytes += size * (of_keys ? k : o == ATTN_lse ? q / a->d : q);
   }
   return cost;

@@ -71,9 +71,11 @@ ATTN_SLOW void AT(softmax)(AT(Forward) *u, AT(Strip) *z, i64 d, int at, i64 see,
 }
 
 // Rounded relative to the maximum so far, not to the sum: the same error.
-ATTN_SLOW void AT(halve)(W *p, i64 see) {
-  for (i64 j = 0; j < see; j++)
+ATTN_SLOW void AT(halve)(W *p, i64 see, int32_t half) {
+  for (i64 j = 0; j < see && half == 1; j++)
     for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_STRIP + i] = (W)round_bf16((float)p[j * ATTN_STRIP + i]);
+  for (i64 j = 0; j < see && half == 2; j++)
+    for (int i = 0; i < ATTN_PANEL; i++) p[j * ATTN_STRIP + i] = (W)round_f16((float)p[j * ATTN_STRIP + i]);
 }
 
 ATTN_SLOW void AT(strip_in)(AT(Forward) *u, AT(Strip) *z, const AT(Head) *h) {
@@ -208,7 +210,7 @@ ATTN_SLOW void AT(block)(AT(Forward) *u, const AT(Part) *part, const AT(Part) *n
         AT(softmax)(u, z, k0 > z->from ? d : 0, at, all, AT(hidden)(h, z->q0, z->n, k0, m, at, u->ok), by * ATTN_UNIT);
         for (i64 j = 0; j < all && a->draws; j++)
           for (int x = 0; x < ATTN_PANEL; x++) p[j * ATTN_STRIP + x] = u->keep[j * ATTN_STRIP + at + x] ? p[j * ATTN_STRIP + x] : 0;
-        if (a->half) AT(halve)(p, all);
+        if (a->half) AT(halve)(p, all, a->half);
       }
       AT(along)(see, z->o, d, v, sv, u->p, k0 == z->from, &u->soon);
     }
@@ -312,7 +314,7 @@ ATTN_SLOW void AT(gradients)(AT(Backward) *u, AT(Back) *z, const AT(Head) *h, co
   for (int at = 0; at < n; at += ATTN_PANEL) {
     i64 all = see[at / ATTN_PANEL];
     AT(slopes)(u, z, at, all, AT(hidden)(h, z->q0, n, k0, m, at, u->ok), a, ATTN_UNIT);
-    if (a->half) AT(halve)(u->p + at, all), AT(halve)(u->ds + at, all);
+    if (a->half) AT(halve)(u->p + at, all, a->half), AT(halve)(u->ds + at, all, a->half);
   }
   AT(along)(see, z->dq, d, k, sk, u->ds, 0, &u->soon);
   i64 all = see[0], late = ATTN_PANEL, rest = see[1] - all;            // keys that both panels see; the others only the second

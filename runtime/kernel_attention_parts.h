@@ -5,7 +5,7 @@
 #include "runtime/philox.h"
 
 enum { ATTN_q, ATTN_k, ATTN_v, ATTN_out, ATTN_lse, ATTN_mask, ATTN_dout, ATTN_dq, ATTN_dk, ATTN_dv, ATTN_OPERANDS, ATTN_DIMS = 8 };
-enum { ATTN_absent, ATTN_bf16, ATTN_work, ATTN_bool };   // how an operand is stored; work: as W
+enum { ATTN_absent, ATTN_bf16, ATTN_work, ATTN_bool, ATTN_f16 };   // how an operand is stored; work: as W
 enum { ATTN_QUERIES = 256, ATTN_STRIP = 64, ATTN_KEYS = 64, ATTN_PANEL = 32, ATTN_WIDTH = 256 };  // of a unit, of a block; see seen; largest d
 enum { ATTN_SUMS = 1024 * 64, ATTN_RISE = 6 };  // numbers of dk or dv that are added up on the stack; see softmax
 
@@ -17,7 +17,7 @@ typedef struct {
   int64_t step[ATTN_OPERANDS][ATTN_DIMS];    // strides along them
   int64_t along_s[ATTN_OPERANDS], along_t[ATTN_OPERANDS], along_d[ATTN_OPERANDS];
   int32_t stored[ATTN_OPERANDS], buffer[ATTN_OPERANDS];
-  int32_t causal, half;                      // half: probabilities and their gradient are rounded to bf16
+  int32_t causal, half;                      // half: probabilities and their gradient are rounded, 1: to bf16, 2: to f16
   int64_t window;                            // > 0: keys that are less far back
   double  scale;
   int64_t shared, groups, chunks;            // products of extents; backward: parts that the queries of a unit are dealt to
@@ -174,9 +174,13 @@ MT_FN double AT(exp)(double x) { return exp(x); }
 #endif
 
 // ---- rows in and out ------------------------------------------------------------------------------------------------------
-MT_FN W AT(load)(const void *p, int32_t how, i64 i) { return how == ATTN_bf16 ? (W)f32_bf16(((const uint16_t *)p)[i]) : ((const W *)p)[i]; }
+MT_FN W AT(load)(const void *p, int32_t how, i64 i) {
+  if (how == ATTN_f16) return (W)f32_f16(((const uint16_t *)p)[i]);
+  return how == ATTN_bf16 ? (W)f32_bf16(((const uint16_t *)p)[i]) : ((const W *)p)[i];
+}
 MT_FN void AT(store)(void *p, int32_t how, i64 i, W x) {
   if (how == ATTN_bf16) ((uint16_t *)p)[i] = bf16_f32((float)x);
+  else if (how == ATTN_f16) ((uint16_t *)p)[i] = f16_f32((float)x);
   else ((W *)p)[i] = x;
 }
 
@@ -188,7 +192,7 @@ ATTN_SLOW void AT(rows_in)(W *to, i64 width, i64 rows, const void *p, int32_t ho
     if (step_d == 1 && how == ATTN_bf16) {
       const uint16_t *x = (const uint16_t *)p + r * step;
       for (; e < have; e++) row[e] = (W)f32_bf16(x[e]) * scale;
-    } else if (step_d == 1) {
+    } else if (step_d == 1 && how == ATTN_work) {
       const W *x = (const W *)p + r * step;
       for (; e < have; e++) row[e] = x[e] * scale;
     } else {
@@ -226,7 +230,7 @@ ATTN_SLOW void AT(rows_out)(void *p, int32_t how, i64 n, i64 d, i64 step, i64 st
       for (; e + 32 <= d; e += 32) *(AT(halves) *)(to + e) = (AT(halves))AT(rounded)(*(const AT(floats) *)(row + e), *(const AT(floats) *)(row + e + 16));
 #endif
       for (; e < d; e++) to[e] = bf16_f32((float)row[e]);
-    } else if (step_d == 1) {
+    } else if (step_d == 1 && how == ATTN_work) {
       W *to = (W *)p + r * step;
       for (i64 e = 0; e < d; e++) to[e] = row[e];
     } else {
@@ -298,7 +302,7 @@ typedef struct {                             // where the operands of one head b
   uint32_t step, hash;
 } AT(Head);
 
-MT_FN i64 AT(size)(int32_t how) { return how == ATTN_bf16 ? 2 : how == ATTN_bool ? 1 : (i64)sizeof(W); }
+MT_FN i64 AT(size)(int32_t how) { return how == ATTN_bf16 || how == ATTN_f16 ? 2 : how == ATTN_bool ? 1 : (i64)sizeof(W); }
 
 ATTN_SLOW void AT(head)(AT(Head) *h, const Attention *a, void *const *buf, const void *scalars, i64 shared, i64 group) {
   i64 digit[ATTN_DIMS];
@@ -482,7 +486,7 @@ MT_FN W *AT(take)(W **room, i64 n) { return *room += n, *room - n; }
 // whether this attention goes that way: what is multiplied is bf16 as it lies
 MT_FN int AT(paired)(const Attention *a) {
   return a->half && !a->direct && a->stored[ATTN_q] == ATTN_bf16 && a->stored[ATTN_k] == ATTN_bf16 && a->stored[ATTN_v] == ATTN_bf16 &&
-         a->stored[ATTN_out] == ATTN_bf16 && a->stored[ATTN_dout] != ATTN_work;
+         a->stored[ATTN_out] == ATTN_bf16 && a->stored[ATTN_dout] != ATTN_work && a->stored[ATTN_dout] != ATTN_f16;
 }
 
 // The library that multiplies matrices sets them up for itself.

@@ -42,6 +42,7 @@ typedef struct {
 } Data;
 
 static bool is_f64(const Case *c) { return c->type == DT_f64; }
+static bool is_half(const Case *c) { return c->type == DT_bf16 || c->type == DT_f16; }
 static DType stored(const Case *c, int o) { return o == ATTN_mask ? DT_bool : o == ATTN_lse ? (is_f64(c) ? DT_f64 : DT_f32) : c->type; }
 
 static int64_t place(const Data *z, int o, int64_t b, int64_t h, int64_t g, int64_t row, int64_t e) {
@@ -53,19 +54,19 @@ static void data_init(Data *z, const Case *c) {
   Attention *a = &z->a;
   *z = (Data){.c = c};
   *a = (Attention){.s = c->s, .t = c->t, .d = c->d, .s_size = c->s_size, .t_size = c->t_size, .nshared = 2, .ngroup = 1, .n = {c->b, c->h, c->g},
-                   .causal = c->causal, .half = c->type == DT_bf16, .window = c->window, .scale = c->scale / sqrt((double)c->d), .shared = c->b * c->h,
+                   .causal = c->causal, .half = c->type == DT_bf16 ? 1 : c->type == DT_f16 ? 2 : 0, .window = c->window, .scale = c->scale / sqrt((double)c->d), .shared = c->b * c->h,
                    .groups = c->g, .chunks = c->chunks, .work = ATTN_OPERANDS, .block = ATTN_QUERIES};
   if (c->zigzag) {
     z->scalars[0] = c->first, a->first_s = 1, a->zigzag = a->key_zigzag = c->zigzag, a->length = a->key_length = c->t / c->zigzag;
     while (a->length % a->block) a->block -= ATTN_STRIP;
   }
-  a->direct = c->chunks == 1 && c->type != DT_bf16 && c->d % ATTN_PANEL == 0 && !c->turned;
+  a->direct = c->chunks == 1 && !is_half(c) && c->d % ATTN_PANEL == 0 && !c->turned;
   a->near = !a->direct && c->chunks == 1 && (c->t + 31) / 32 * 32 * ((c->d + 31) / 32 * 32) <= ATTN_SUMS;
   for (int o = 0; o < ATTN_OPERANDS; o++) {
     bool keys = o == ATTN_k || o == ATTN_v || o == ATTN_dk || o == ATTN_dv;
     int64_t rows = keys ? c->t_size : c->s_size, g = keys ? 1 : c->g, d = o == ATTN_lse ? 1 : c->d, row = d * g * c->h + 3;
     if (o == ATTN_mask && c->mask == MASK_none) continue;
-    a->stored[o] = o == ATTN_mask ? ATTN_bool : c->type == DT_bf16 && o != ATTN_lse ? ATTN_bf16 : ATTN_work, a->buffer[o] = o;
+    a->stored[o] = o == ATTN_mask ? ATTN_bool : !is_half(c) || o == ATTN_lse ? ATTN_work : c->type == DT_bf16 ? ATTN_bf16 : ATTN_f16, a->buffer[o] = o;
     a->step[o][1] = d * g, a->step[o][2] = keys ? 0 : d;               // [b, row, h, g, d], rows with a gap
     *(keys ? &a->along_t[o] : &a->along_s[o]) = row, a->step[o][0] = rows * row, a->along_d[o] = o == ATTN_lse ? 0 : 1;
     z->count[o] = c->b * rows * row;
@@ -160,7 +161,7 @@ static bool wrong(const Case *c, const char *what, int64_t i, double got, double
 static bool compare(Data *z) {
   static const struct { int o; const char *name; } outs[] = {{ATTN_out, "out"}, {ATTN_lse, "lse"}, {ATTN_dq, "dq"}, {ATTN_dk, "dk"}, {ATTN_dv, "dv"}};
   const Case *c = z->c;
-  double tol = c->type == DT_f64 ? 1e-12 : c->type == DT_f32 ? 2e-6 : 0x1p-8;
+  double tol = c->type == DT_f64 ? 1e-12 : c->type == DT_f32 ? 2e-6 : c->type == DT_bf16 ? 0x1p-8 : 0x1p-11;
   for (size_t k = 0; k < COUNT(outs); k++) {
     int o = outs[k].o;
     bool keys = o == ATTN_dk || o == ATTN_dv;
@@ -173,7 +174,7 @@ static bool compare(Data *z) {
     for (int64_t b = 0; b < c->b; b++) for (int64_t h = 0; h < c->h; h++) for (int64_t g = 0; g < (keys ? 1 : c->g); g++) for (int64_t i = 0; i < size; i++) for (int64_t e = 0; e < d; e++) {
       int64_t at = place(z, o, b, h, g, i, e);
       double got = dtype_load(t, (char *)z->at[o] + at * (int64_t)dtype_bytes(t)), want = i < rows ? z->x[o][at] : 0;
-      double bound = i < rows ? (o == ATTN_lse && c->type == DT_bf16 ? 1e-5 : tol) * (fabs(want) + rms + 2 * z->terms[o][at]) : 0;
+      double bound = i < rows ? (o == ATTN_lse && is_half(c) ? 1e-5 : tol) * (fabs(want) + rms + 2 * z->terms[o][at]) : 0;
       if (!(fabs(got - want) <= bound) && got != want) return wrong(c, outs[k].name, at, got, want);
     }
   }
@@ -205,9 +206,9 @@ static int64_t pick(uint64_t *s, const int64_t *of, int64_t n) { return *s = *s 
 #define PICK(...) pick(&s, (const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof (int64_t[]){__VA_ARGS__} / sizeof(int64_t)))
 
 static Case draw(uint64_t seed) {
-  static const DType types[] = {DT_f32, DT_f64, DT_bf16};
+  static const DType types[] = {DT_f32, DT_f64, DT_bf16, DT_f16};
   uint64_t s = seed * 7919;
-  Case c = {.seed = seed, .type = types[seed % 3]};
+  Case c = {.seed = seed, .type = types[seed % 4]};
   c.b = PICK(1, 2), c.h = PICK(1, 2, 3), c.g = PICK(1, 1, 2);
   c.s = PICK(1, 2, 7, 31, 32, 33, 63, 64, 65, 97, 128, 131), c.t = PICK(1, 2, 3, 31, 33, 64, 65, 127, 129, 200);
   c.d = PICK(1, 3, 8, 16, 31, 32, 33, 64, 64, 96, 128, 256);
@@ -269,7 +270,7 @@ static bool runs(void) {
 int main(int argc, char **argv) {
   if (!runs()) return 77;                    // skipped
   if (argc > 1 && !strcmp(argv[1], "time")) return times(), 0;
-  Seeds s = seeds_of(argc, argv, 160, 5000);
+  Seeds s = seeds_of(argc, argv, 220, 6000);
   for (uint64_t seed = s.first; seed < s.end; seed++) {
     Case c = draw(seed);
     if (!check(&c)) return 1;
