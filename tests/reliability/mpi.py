@@ -83,6 +83,32 @@ def a_checkpoint():
 
 
 @case
+def what_rank_0_says_of_all():
+    # norms of parameters; replicas; where the first value that is not finite came from
+    feed, two = data(), plan("dp=2,tp=2")
+    more = ["--log-params", "--check-replicas", 1, "--log-json", "log.out"]
+    norms = lambda: [{k: v for k, v in line.items() if "_norm" in k} for line in log("log.out")]
+    call([MTRUN, two, *feed, *more])
+    want = norms()
+    assert len(want) == 3 and len(want[0]) > 10
+    call(mpirun((4, two, *feed, *more)))
+    same(norms(), want)
+    text = """
+dim batch
+dim n = 4
+model M(g: [batch, n]) -> loss: f32[] {
+  param w: [n] ~ ones
+  loss = stepmean[batch](log(sum[n](g * w)))
+}
+parallel { map batch -> dp }
+train { micro_batch = 1; global_batch = 4; steps = 2 }
+"""
+    save("b", {"g": reals((2, 4, 1, 4), ([1] * 12 + [-1] * 4) * 2, "F32")})
+    p = call(mpirun((2, compile(text, "--mesh", "dp=2"), "--batches", "b", "--max-skips", 2, "--threads", 1)), code=65)
+    assert p.stderr.count("nan in microbatch 1 on rank 1, made at m.mt:6:") == 1, p.stderr
+
+
+@case
 def all_have_the_same():
     # another plan on one rank: who has which
     feed, a = data(), shutil.copy(plan("dp=2,tp=2"), "a.plan")

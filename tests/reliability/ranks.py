@@ -211,6 +211,9 @@ def norms_of_parameters():
             for key in b:
                 if "_norm" in key:
                     near(a[key], b[key], 1e-9, mesh + " " + key)
+    threads = run("moe.dp=2-tp=2.plan", *feed, "--log-params", "--check-replicas", 1, "--ranks", "threads")
+    for a, b in zip(threads.log[::2], r.log[::2]):
+        same({k: v for k, v in a.items() if "_norm" in k}, {k: v for k, v in b.items() if "_norm" in k})
     p = call([MTRUN, "moe.one.plan", *feed, "--log-params"], code=64)
     assert "it needs --log-json FILE" in p.stderr, p.stderr
     p = call([MTRUN, "moe.one.plan", *feed, "--log-params=0", "--log-json", "l"], code=64)

@@ -187,13 +187,16 @@ def one_rank_overflows():
             flat = [row for step in steps for row in step]
             how = dict(samples=4, precision_loss_scale="dynamic(initial = 256)", train_optimizer="adamw(lr = 0.1)")
             one = half(flat, **how, plan="one.plan")
-            some = half(flat, **how, compiled=["--mesh", mesh], train_micro_batch=1)
+            saved = "ck" + mesh + str(bad)
+            some = half(flat, "--save", saved, "--save-every", 1, **how, compiled=["--mesh", mesh], train_micro_batch=1)
             what = "%s %g" % (mesh, bad)
             same(column(one, "updated"), [True, False, False, True, False, True], what)
             same(column(one, "loss_scale"), [256, 256, 256, 128, 128, 64], what)
             for key in "updated", "loss_scale", "updates", "skipped":
                 same(column(some, key), column(one, key), what + " " + key)
             near(some.final["w"], one.final["w"], 1e-6, what)
+            for k in (1, 2, 4):
+                same(checkpoint(saved, k + 1)[:2], checkpoint(saved, k)[:2], what)
 
 
 @case
