@@ -255,10 +255,11 @@ static Status run_compile(Arena *a, const char *path, const Settings *s) {
 }
 
 static void print_steps(Text *t, Module *m, const Fn *only) {
+  Earlies early = early_sums(m, m->arena);
   for (FnId i = 1; i < m->fn.n; i++) {
     if (m->fn.at[i]->is_body || (only && only != m->fn.at[i])) continue;
     Groups *g = fuse(m, m->fn.at[i], m->arena, false);
-    overlap(g);
+    overlap(g, &early);
     memory_plan(g, 0, 0);
     steps_print(t, g);
   }

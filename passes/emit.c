@@ -22,6 +22,8 @@ typedef struct {
   VEC(Input) input;
   uint32_t full, taken;                      // events of the input stream
   uint32_t ready, done;                      // of the stream comm: a collective may start, it has ended
+  Earlies early;
+  uint32_t *sum;                             // by number: where an early sum lies, a buffer; 0: not made yet
   uint32_t work;                             // buffer of the kernels' work, made at the end
   int64_t work_bytes;
   Map kernel, text;                          // hash, hash of the C -> PlanKernel
@@ -78,6 +80,15 @@ static void emit_head(Emit *e, const EmitOptions *o) {
   }
 }
 
+// The axes over which a gradient holds the sum once a step's microbatches are done.
+static uint8_t summed(const Emit *e, VarId v) {
+  for (uint32_t i = 0; i < e->early.n; i++) {
+    const Node *n = fn_node(e->early.at[i].f, e->early.at[i].node);
+    if (e->early.at[i].var == v && n->op == OP_all_reduce) return n->attr.axes;
+  }
+  return 0;
+}
+
 static void emit_vars(Emit *e) {
   static const PlanMem mem[VAR_COUNT] = {
       [VAR_param] = MEM_params, [VAR_copy] = MEM_copies, [VAR_grad] = MEM_grads, [VAR_moment] = MEM_moments};
@@ -99,7 +110,8 @@ static void emit_vars(Emit *e) {
       const Type *t = &m->type.at[x->type];
       if ((int)x->kind != k || x->kind == VAR_scalar) continue;
       PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim,
-                    .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay, .partial = x->partial,
+                    .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay,
+                    .partial = (uint8_t)(x->partial & ~summed(e, v)),
                     .line = line_of(e, x->loc, "param")};
       for (int i = 0; i < t->ndim; i++) pv.dim[i] = e->dim[t->dim[i]], pv.axis[i] = x->axis[i];
       pv.buffer = e->var[v] = plan_buffer(p, x->name, mem[k], -1, type_bytes(m, t), t->dtype);
@@ -390,20 +402,37 @@ static PlanColl coll_of(const Emit *e, const Fn *f, const Node *n) {
   return c;
 }
 
+// Where a gradient's early sum lies.
+static uint32_t sum_place(Emit *e, const Early *early) {
+  const Node *n = fn_node(early->f, early->node);
+  uint32_t *at = &e->sum[early->number];
+  const Type *t = val_type(early->f, n->out);
+  if (n->op == OP_all_reduce) return e->var[early->var];
+  if (!*at)
+    *at = plan_buffer(e->p, arena_printf(e->a, "%s:sum", e->m->var.at[early->var].name), MEM_outputs, -1,
+                      type_bytes(e->m, t), t->dtype);
+  return *at;
+}
+
 // On the stream comm once all before it has been computed. False: there is nothing to do.
 static bool emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
-  const Fn *f = w->g->f;
+  const Fn *f = g->early ? g->early->f : w->g->f;
   const Node *n = fn_node(f, g->node);
   const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
   for (int i = 0; i < from->ndim; i++)
     if (from->dim[i] != to->dim[i] && !dims_have(n->attr.dims, n->attr.ndims, from->dim[i]))
       bug("emit: a collective at line %u changes the order of dims", n->loc.line);
   if (!type_count(e->m, from) && !type_count(e->m, to)) return false;
+  if (g->early && f == w->g->f) return false;
   if (!e->ready) e->ready = plan_event(e->p, "comm.ready", 0), e->done = plan_event(e->p, "comm.done", 0);
   ins_record(at, e->ready);
   at.stream = STREAM_comm;
   ins_wait(at, e->ready);
-  ins_coll(at, plan_coll(e->p, coll_of(e, f, n)), coll_place(e, w, n->out), coll_place(e, w, node_in(f, n)[0]));
+  PlanAt when = at;
+  if (g->early) when.when = WHEN_last;
+  PlanArg there = g->early ? (PlanArg){sum_place(e, g->early), 0} : coll_place(e, w, n->out);
+  PlanArg here = g->early ? var_place(e, g->early->var) : coll_place(e, w, node_in(f, n)[0]);
+  ins_coll(when, plan_coll(e->p, coll_of(e, f, n)), there, here);
   ins_record(at, e->done);
   return true;
 }
@@ -514,11 +543,13 @@ static uint32_t lent_bytes(const Emit *e, const Groups *g, Lent *lent) {
 static void emit_fn(Emit *e, const Fn *f) {
   Arena *a = arena_create();
   Groups *g = fuse(e->m, f, a, e->apart);
-  overlap(g);
+  overlap(g, &e->early);
   Lent *lent = NEW_N(a, Lent, e->m->var.n);
   memory_plan(g, lent, lent_bytes(e, g, lent));
   g->bake = e->bake;
   Where w = {g, NEW_N(a, uint32_t, f->val.n), 0};
+  for (uint32_t i = 0; i < e->early.n; i++)
+    if (e->early.at[i].f == f) w.buffer[fn_node(f, e->early.at[i].node)->out] = sum_place(e, &e->early.at[i]);
   uint32_t *copied = NEW_N(a, uint32_t, f->ret.n + 1);
   emit_outputs(e, g, w.buffer, copied);
   PlanAt at = {e->p, plan_fn(e->p, f->name), STREAM_compute, WHEN_always, line_of(e, (Span){0}, "input")};
@@ -527,7 +558,8 @@ static void emit_fn(Emit *e, const Fn *f) {
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     emit_waits(e, &started, i, at);
-    at.line = line_of(e, fn_node(f, x->node)->loc, what_of(f, x));
+    const Fn *of = x->early ? x->early->f : f;
+    at.line = line_of(e, fn_node(of, x->node)->loc, what_of(of, x));
     at.when = WHEN_always;
     if (x->collective) {
       if (emit_coll(e, &w, x, at)) vec_push(a, &started.at, *x), vec_push(a, &started.line, at.line);
@@ -622,6 +654,8 @@ Plan *emit(Module *m, EmitOptions o) {
   e->keep = o.kernels != 0, e->apart = o.apart, e->bake = many_randoms(m, e->a);
   vec_push(e->a, &e->kept, 0), vec_push(e->a, &e->kept_tile, 0);
   for (int i = 0; i < SOURCES; i++) text_init(&e->source[i], e->a), emit_c_prelude(&e->source[i]);
+  if (!o.apart) e->early = early_sums(m, e->a);
+  e->sum = NEW_N(e->a, uint32_t, e->early.n + 1);
   emit_head(e, &o);
   emit_vars(e);
   emit_inputs(e);

@@ -71,6 +71,7 @@ typedef struct {
   uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
   VarId var; bool accumulate, more;          // products: as of a root
   uint32_t wait;                             // collectives: the step before which it is waited for; see overlap
+  const struct Early *early;                 // collectives: this one, made where its gradient is, or (in early->f) left out
 } Group;
 typedef struct { ValId v; uint32_t group; } Reading;
 
@@ -101,8 +102,13 @@ typedef struct {
 
 // apart: every value in memory and every op its own kernel
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
+// A sum of a gradient over ranks that the update asks for, made in a step's last microbatch as soon as it is whole there:
+// all_reduce in the gradient's place, reduce_scatter in one of its own. node: of f, the update.
+typedef struct Early { VarId var; const Fn *f; NodeId node; uint32_t number; } Early;
+typedef VEC(Early) Earlies;
+Earlies early_sums(const Module *m, Arena *a);
 // Puts collectives where they are started, and says when they are waited for. Before memory_plan.
-void overlap(Groups *g);
+void overlap(Groups *g, const Earlies *early);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
 // Results take the places of operands that nothing reads after their step. Where v lies: itself, or that operand.
 void find_over(Groups *g);

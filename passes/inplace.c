@@ -62,7 +62,7 @@ static bool is_spent(const Groups *g, ValId u, const uint32_t *touches) {
 static void sum_in(Groups *g, uint32_t group, const uint32_t *touches) {
   const Node *n = fn_node(g->f, g->group.at[group].node);
   ValId v = n->out, u = place_of(g, node_in(g->f, n)[0]);
-  if (n->op != OP_all_reduce && n->op != OP_all_max) return;
+  if (g->group.at[group].early || (n->op != OP_all_reduce && n->op != OP_all_max)) return;
   if (!may_move(g, v) || g->last[node_in(g->f, n)[0]] != group + 1) return;
   if (may_move(g, u) && g->last[u] == group + 1 && type_bytes(g->m, val_type(g->f, v)) >= SMALL) g->over[v] = u;
   else if (is_spent(g, u, touches)) g->over[v] = u;

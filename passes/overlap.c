@@ -6,6 +6,9 @@
 // has made needs no wait between them. Until it is waited for nobody gets the bytes of what it sends or makes (flight):
 // memory_plan and inplace look there.
 //
+// The update begins with the sums of gradients over ranks. They are made in the step's last microbatch instead, each as
+// soon as its gradient is whole, behind the backward pass that goes on (early_sums).
+//
 // What lies ready long before it is needed (parameters to gather, activations for the backward pass) is not fetched at
 // once, which would hold all of it at a time: at most AHEAD results wait for their first use. A sum that is made where its
 // terms lie holds nothing, and starts at once. Values without dims share a block that kernels see whole: their collectives
@@ -28,6 +31,9 @@ static void find_readers(Overlap *o) {
   for (ValId v = 2; v <= o->f->val.n + 1; v++) o->begin[v] += o->begin[v - 1];
   for (uint32_t i = 0; i < g->reading.n; i++) o->reader[o->begin[g->reading.at[i].v + 1]++] = g->reading.at[i].group - 1;
 }
+
+// A sum that is made early has no place among the steps of the update, which find it done.
+static bool is_done(const Groups *g, const Group *x) { return x->early && x->early->f == g->f; }
 
 static ValId sent(const Overlap *o, const Group *x) { return node_in(o->f, fn_node(o->f, x->node))[0]; }
 static ValId made(const Overlap *o, const Group *x) { return fn_node(o->f, x->node)->out; }
@@ -64,7 +70,7 @@ static uint32_t *find_starts(const Overlap *o) {
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     start[i] = i;
-    if (!x->collective || stays(o, x)) continue;
+    if (!x->collective || is_done(g, x) || stays(o, x)) continue;
     ValId v = sent(o, x);
     uint32_t from = g->group_of[v];
     if (from && g->group.at[from - 1].collective) from = start[from - 1];   // it comes behind that one
@@ -85,6 +91,52 @@ static void renumber(Groups *g, const uint32_t *now) {     // by 1 + old number
     Reading *r = &g->reading.at[i];
     r->group = now[r->group];
     g->last[r->v] = MAX(g->last[r->v], r->group);
+  }
+}
+
+// Steps that begin or go on with a variable: 1 + the last.
+static uint32_t last_write(const Groups *g, VarId var) {
+  for (uint32_t i = g->group.n; i-- > 0;) {
+    const Group *x = &g->group.at[i];
+    if (x->var == var) return i + 1;
+    for (uint32_t k = 0; k < x->root.n; k++)
+      if (x->root.at[k].var == var) return i + 1;
+  }
+  return 0;
+}
+
+// Puts the early sums behind the steps that complete their gradients.
+static void insert(Groups *g, const Earlies *early) {
+  uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1), *behind = NEW_N(g->arena, uint32_t, early->n + 1);
+  uint32_t *head = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, early->n + 1);
+  Group *was = NEW_N(g->arena, Group, n + 1);
+  memcpy(was, g->group.at, n * sizeof *was);
+  for (uint32_t i = early->n; i-- > 0;) {
+    behind[i] = last_write(g, early->at[i].var);
+    if (behind[i]) next[i] = head[behind[i]], head[behind[i]] = i + 1;
+  }
+  g->group.n = 0;
+  for (uint32_t i = 1; i <= n; i++) {
+    vec_push(g->arena, &g->group, was[i - 1]);
+    now[i] = ++k;
+    for (uint32_t e = head[i]; e; e = next[e - 1], k++)
+      vec_push(g->arena, &g->group, (Group){.class = LOOP_auto, .collective = true, .early = &early->at[e - 1],
+                                            .node = early->at[e - 1].node});
+  }
+  renumber(g, now);
+}
+
+// The update finds the sums where they have been made.
+static void take(Groups *g, const Earlies *early) {
+  uint8_t *is = NEW_N(g->arena, uint8_t, g->f->node.n);
+  const Early **of = NEW_N(g->arena, const Early *, g->f->node.n);
+  for (uint32_t i = 0; i < early->n; i++)
+    if (early->at[i].f == g->f) is[early->at[i].node] = 1, of[early->at[i].node] = &early->at[i];
+  for (uint32_t i = 0; i < g->group.n; i++) {
+    Group *x = &g->group.at[i];
+    if (!x->collective || !is[x->node]) continue;
+    x->early = of[x->node];
+    g->stored[fn_node(g->f, x->node)->out] = STORED_arg;
   }
 }
 
@@ -120,7 +172,11 @@ static void find_waits(const Overlap *o, bool on) {
   uint32_t next = g->group.n;
   for (uint32_t i = g->group.n; i-- > 0;) {
     Group *x = &g->group.at[i];
-    if (!x->collective) continue;
+    if (!x->collective || is_done(g, x)) continue;
+    if (x->early) {                          // of a variable, complete from here on: until the end
+      next = x->wait = MIN(g->group.n, next);
+      continue;
+    }
     ValId v = sent(o, x), r = made(o, x);
     x->wait = !on || stays(o, x) ? i + 1 : MIN(first_reader(o, r), first_write(o, v, i));
     next = x->wait = MIN(x->wait, next);
@@ -128,13 +184,48 @@ static void find_waits(const Overlap *o, bool on) {
   }
 }
 
-void overlap(Groups *g) {
+static bool is_on(const Module *m) {
+  const Setting *s = setting_find(m, "parallel.overlap");
+  return !s || s->num != 0;
+}
+
+// What reads or writes each variable in f, and (micro) which gradients it adds to.
+static uint32_t *count_touches(const Module *m, const Fn *f, bool *adds, Arena *a) {
+  uint32_t *n = NEW_N(a, uint32_t, m->var.n);
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *x = fn_node(f, i);
+    if (op_has(x->op, OPF_STATE)) n[x->attr.var]++, adds[x->attr.var] |= x->op == OP_accumulate;
+  }
+  return n;
+}
+
+Earlies early_sums(const Module *m, Arena *a) {
+  Earlies all = {0};
+  const Fn *micro = fn_find(m, intern(m->in, "micro")), *update = fn_find(m, intern(m->in, "update"));
+  if (!is_on(m) || !micro || !update) return all;
+  bool *adds = NEW_N(a, bool, m->var.n), *none = NEW_N(a, bool, m->var.n);
+  count_touches(m, micro, adds, a);
+  uint32_t *touches = count_touches(m, update, none, a), *uses = fn_uses(update, a);
+  for (NodeId i = 1; i < update->node.n; i++) {
+    const Node *n = fn_node(update, i);
+    if (n->op != OP_all_reduce && n->op != OP_reduce_scatter) continue;
+    ValId v = node_in(update, n)[0];
+    NodeId def = update->val.at[v].def;
+    VarId var = def && fn_node(update, def)->op == OP_read ? fn_node(update, def)->attr.var : 0;
+    bool spent = var && m->var.at[var].kind == VAR_grad && touches[var] == 1 && uses[v] == 1;
+    if (spent && adds[var] && val_type(update, n->out)->ndim && type_count(m, val_type(update, v)))
+      vec_push(a, &all, (Early){var, update, i, all.n});
+  }
+  return all;
+}
+
+void overlap(Groups *g, const Earlies *early) {
   Overlap o = {.g = g, .f = g->f};
-  const Setting *s = setting_find(g->m, "parallel.overlap");
-  bool on = !s || s->num != 0, any = false;
+  bool on = is_on(g->m), any = false, takes = early->n && early->at[0].f == g->f;
+  if (takes) take(g, early);
   for (uint32_t i = 0; i < g->group.n; i++) any |= g->group.at[i].collective;
-  if (!any) return;
-  find_readers(&o);
-  if (on) reorder(g, find_starts(&o)), find_readers(&o);
-  find_waits(&o, on);
+  if (any) find_readers(&o);
+  if (any && on) reorder(g, find_starts(&o));
+  if (early->n && !takes) insert(g, early);
+  if (any || early->n) find_readers(&o), find_waits(&o, on);
 }

@@ -25,8 +25,9 @@ static void put_made(Text *t, const Groups *g, ValId v, VarId var, bool accumula
 static void put_waits(Text *t, const Groups *g, uint32_t *from, uint32_t step) {
   for (; *from < step; ++*from) {
     const Group *x = &g->group.at[*from];
-    if (x->collective && x->wait > step) return;
-    if (x->collective) text_printf(t, "  wait for %u\n", *from + 1);
+    bool flies = x->collective && !(x->early && x->early->f == g->f);
+    if (flies && x->wait > step) return;
+    if (flies) text_printf(t, "  wait for %u\n", *from + 1);
   }
 }
 
@@ -37,7 +38,12 @@ void steps_print(Text *t, const Groups *g) {
   for (uint32_t i = 0; i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
     put_waits(t, g, &waited, i);
-    const Node *n = fn_node(g->f, x->node);
+    const Fn *f = x->early ? x->early->f : g->f;
+    const Node *n = fn_node(f, x->node);
+    if (x->early && f == g->f) {
+      text_printf(t, "  %u is done: %s of @%s\n", i + 1, op_info[n->op].name, g->m->var.at[x->early->var].name);
+      continue;
+    }
     text_printf(t, "  %u %s", i + 1, x->tile ? "attention" : x->collective ? "start" : class[x->class]);
     if (x->class != LOOP_auto) {
       text_puts(t, " over [");
@@ -46,12 +52,13 @@ void steps_print(Text *t, const Groups *g) {
       if (x->nr) text_puts(t, " reduces ["), put_dims(t, g->m, x->r, x->nr), text_puts(t, "]");
     }
     if (x->collective) text_printf(t, " %s", op_info[n->op].name);
+    if (x->early) text_printf(t, " of @%s in the last microbatch", g->m->var.at[x->early->var].name);
     text_printf(t, " ; %s%s%s\n", span_text(g->m->diag, t->arena, n->loc), *n->path ? " in " : "", n->path);
     for (uint32_t k = 0; k < x->root.n; k++) {
       const Root *r = &x->root.at[k];
       put_made(t, g, g->group_of[r->v] == i + 1 ? r->v : 0, r->var, r->accumulate);
     }
-    for (uint32_t k = 0; x->class == LOOP_auto && k < n->nout; k++) put_made(t, g, n->out + k, x->var, x->accumulate);
+    for (uint32_t k = 0; x->class == LOOP_auto && !x->early && k < n->nout; k++) put_made(t, g, n->out + k, x->var, x->accumulate);
   }
   put_waits(t, g, &waited, g->group.n);
 }

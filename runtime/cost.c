@@ -28,7 +28,8 @@ static const PlanIns *walk_next(Walk *w, uint32_t *fn) {   // 0: no more
     *fn = c->fn;
     while (w->ins < f->ins.n) {
       const PlanIns *in = &f->ins.at[w->ins++];
-      if (in->when != (c->microbatch ? WHEN_first : WHEN_later)) return in;
+      bool skipped = in->when == WHEN_last && c->microbatch + 1 < w->p->microbatches;
+      if (!skipped && in->when != (c->microbatch ? WHEN_first : WHEN_later)) return in;
     }
   }
   return 0;

@@ -23,7 +23,7 @@ typedef struct { uint32_t slot; uint64_t bits; } DevSet;
 typedef struct {
   uint32_t fn;
   // instructions of WHEN_first run, those of WHEN_later do not; else the other way
-  bool first;
+  bool first, last;                          // last: those of WHEN_last run
   int64_t microbatch;                        // handed to the feed
   uint32_t nset; DevSet set[DEV_SETS];       // written before the cell's first instruction on the compute stream
 } DevCell;

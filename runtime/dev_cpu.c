@@ -138,6 +138,10 @@ static void load(Dev *d, const PlanIns *in, const DevCell *c) {
   if (s) fail_with(d, s);
 }
 
+static bool runs(const DevCell *c, const PlanIns *in) {
+  return in->when != (c->first ? WHEN_later : WHEN_first) && (in->when != WHEN_last || c->last);
+}
+
 static void run_cell(Stream *s, const DevCell *c) {
   Dev *d = s->dev;
   const PlanFn *f = &d->plan->fn.at[c->fn];
@@ -148,7 +152,7 @@ static void run_cell(Stream *s, const DevCell *c) {
   bool skip = is_failed(d);
   for (uint32_t i = 0; i < f->ins.n; i++) {
     const PlanIns *in = &f->ins.at[i];
-    if (in->stream != s->stream || in->when == (c->first ? WHEN_later : WHEN_first)) continue;
+    if (in->stream != s->stream || !runs(c, in)) continue;
     double begin = timed ? now_seconds() : 0;
     if (in->op == PI_wait) event_wait(s, in->what), skip = skip || is_failed(d);
     else if (in->op == PI_record) event_record(d, in->what);

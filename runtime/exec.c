@@ -106,7 +106,7 @@ static int64_t samples_of(const Plan *p) {                 // in a microbatch
 
 // One function for microbatch j of n
 static void run(Exec *x, uint32_t fn, int64_t j, int64_t n) {
-  DevCell c = {.fn = fn, .first = j == 0, .microbatch = j};
+  DevCell c = {.fn = fn, .first = j == 0, .last = j == n - 1, .microbatch = j};
   set_int(&c, x->slot.seed, x->plan->seed);
   set_int(&c, x->slot.step, x->step), set_int(&c, x->slot.sample, j * samples_of(x->plan));
   set_real(&c, x->slot.inv_micro, 1 / (double)n), set_real(&c, x->slot.loss_scale, x->scale.value);

@@ -23,7 +23,7 @@ enum { PLAN_VERSION = 1, SCALAR_BLOCK = 4096, GEMM_LOOPS = 6, PLAN_DIMS = STORAG
   X(moments)      /* the optimizer's state */ \
   X(inputs)       /* this microbatch's inputs, and where the next one's are put */ \
   X(activations)  /* values inside functions */ \
-  X(outputs)      /* what a function returns and has not made */ \
+  X(outputs)      /* what a function returns and has not made, or leaves for the update */ \
   X(workspace)    /* the kernels' work buffers */
 typedef enum {
 #define X(word) MEM_##word,
@@ -161,7 +161,7 @@ typedef enum {
 #undef X
   PI_COUNT
 } PlanOp;
-#define PLAN_WHENS(X) X(always) X(first) X(later)                  // in which microbatches of a step: all, the first, the others
+#define PLAN_WHENS(X) X(always) X(first) X(later) X(last)          // in which microbatches of a step: all, the first, the others, the last
 typedef enum {
 #define X(word) WHEN_##word,
   PLAN_WHENS(X)

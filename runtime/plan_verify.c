@@ -634,6 +634,11 @@ static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_
     s->lasting = true;
     if (p->var.at[i].kind != PVAR_grad) s->first = 1, s->last = INT64_MAX;
   }
+  for (uint32_t i = 0; i < nfn; i++)         // what the last microbatch leaves for the update
+    for (uint32_t k = 0; k < p->fn.at[fn[i]].ins.n; k++) {
+      const PlanIns *in = &p->fn.at[fn[i]].ins.at[k];
+      if (in->op == PI_coll && in->when == WHEN_last) span[p->arg.at[in->arg].buffer].lasting = true;
+    }
   for (uint32_t i = 0; i < nfn; i++) {
     const PlanFn *f = &p->fn.at[fn[i]];
     met.n = 0;
@@ -658,8 +663,8 @@ static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_
       span[met.at[k]] = (Span){0};
     }
   }
-  for (uint32_t i = 1; i < p->var.n; i++)
-    life_add(c, &lives[p->buffer.at[p->var.at[i].buffer].mem], p->var.at[i].buffer, &span[p->var.at[i].buffer]);
+  for (uint32_t i = 1; i < p->buffer.n; i++)
+    if (span[i].lasting) life_add(c, &lives[p->buffer.at[i].mem], i, &span[i]);
   for (int i = 0; i < MEM_COUNT; i++)
     if (!lives_apart(c, &lives[i])) return false;
   return true;

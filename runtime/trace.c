@@ -45,6 +45,7 @@ static void put_span(Text *t, Arena *a, const Plan *p, const DevSpan *s, int tid
   text_puts(t, ",\"args\":{\"function\":"), text_json(t, p->fn.at[s->fn].name);
   text_puts(t, ",\"kernel\":"), text_json(t, ins_name(p, a, in));
   text_puts(t, ",\"line\":"), text_json(t, plan_place(p, a, in->line));
+  if (in->when == WHEN_last) text_puts(t, ",\"gradient\":true");          // its sum over ranks
   text_printf(t, ",\"microbatch\":%lld}},\n", (long long)s->microbatch);
 }
 
