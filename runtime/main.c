@@ -83,7 +83,7 @@ static const Option rows[] = {
   OPTION_FROM(Settings, check_replicas, 0, "check-replicas", "K",
          "after every K steps, compare what several ranks hold the same of; a\ndifference ends the run (70)", 0),
   OPTION(Settings, trace,        0,  "trace",       "FILE",
-         "a Chrome trace of the steps (Perfetto, chrome://tracing)"),
+         "a Chrome trace of the steps (Perfetto, chrome://tracing), of all ranks"),
   OPTION(Settings, profile,      0,  "profile",     0,
          "time by kernel after the first step, with model line, GFLOP/s and GB/s"),
   OPTION(Settings, profile_json, 0,  "profile-json", "FILE",  "the same as JSON, whole"),
@@ -438,11 +438,14 @@ static Status only_evaluate(Run *r) {
   return 0;
 }
 
-static Status measurements(Run *r) {
+// e: how the steps ended. Where all ranks have come to the end together, the trace is of all.
+static Status measurements(Run *r, Status e) {
   if (r->set.profile) profile_print(r->out, r->plan, r->dev, r->seconds, r->rates);
   if (r->set.profile_json) TRY(profile_write(r->set.profile_json, r->plan, r->dev, r->seconds, r->timed,
                                              r->rates));
-  return r->set.trace ? trace_write(r->set.trace, r->plan, r->dev, &r->spans) : 0;
+  bool all = !e || e == EXIT_AGAIN;
+  if (!r->set.trace || (!all && comm_rank(r->comm))) return 0;
+  return trace_write(r->set.trace, r->plan, r->dev, &r->spans, all ? &r->notes : 0);
 }
 
 static void find_rates(Run *r) {
@@ -496,7 +499,7 @@ static Status be_rank(Run *r) {
   r->out = stdout;
   if (!comm_rank(r->comm)) return 0;
   if (!strcmp(r->set.ranks_as, "processes")) leave_signals();
-  r->set.log_json = r->set.profile_json = r->set.trace = 0, r->set.profile = false;
+  r->set.log_json = r->set.profile_json = 0, r->set.profile = false;
   r->out = fopen("/dev/null", "w");
   return r->out ? 0 : fail(EXIT_IO, "/dev/null: %s", strerror(errno));
 }
@@ -525,7 +528,7 @@ static Status run(Run *r) {
   start_block(r);
   if (s->eval_only) TRY(only_evaluate(r));
   else if (training) {
-    Status e = train(r), again = measurements(r);
+    Status e = train(r), again = measurements(r, e);
     if (e || again) return e ? e : again;
   }
   return s->sample ? sample_print(r->arena, &r->exec,

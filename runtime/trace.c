@@ -1,14 +1,17 @@
 // trace.c -- see trace.h.
 #include "runtime/trace.h"
+#include "runtime/coll.h"
 #include "runtime/cost.h"
 #include "runtime/json_text.h"
 #include <stdlib.h>
+#include <string.h>
 
 static const Str op_name[] = {
 #define X(word) #word,
   PLAN_OPS(X)
 };
 static const Str stream_name[] = { PLAN_STREAMS(X) };
+static const Str coll_name[] = { PLAN_COLLS(X) };
 #undef X
 
 static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
@@ -18,66 +21,240 @@ static Str ins_name(const Plan *p, Arena *a, const PlanIns *in) {
     case PI_record: case PI_wait: return p->event.at[in->what].name;
     case PI_load: return p->input.at[in->what].name;
     case PI_gemm: return arena_printf(a, "%lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
-    case PI_copy: case PI_zero: case PI_coll: case PI_COUNT: break;
+    case PI_coll: return coll_name[p->coll.at[in->what].kind];
+    case PI_copy: case PI_zero: case PI_COUNT: break;
   }
   return op_name[in->op];
 }
 
+// ---- the spans of a rank -------------------------------------------------------------------------------------------
+enum { MEETINGS = 16, LANES = 100, STEPS = STREAM_COUNT };   // lanes of a rank: its streams, its steps
+typedef struct { double came, left; } Meeting;               // of all ranks, by the clock of this one
+typedef struct {
+  int64_t n[STREAM_COUNT + 1];                               // spans of a stream; steps
+  const DevSpan *span[STREAM_COUNT];
+  const StepSpan *step;
+  const Meeting *met;                                        // [MEETINGS]; 0: one rank
+  double ahead;                                              // of this rank's clock before that of rank 0
+} RankSpans;
+
+static RankSpans spans_of(const Dev *d, const StepSpans *steps) {
+  RankSpans s = {.step = steps->at};
+  for (int i = 0; i < STREAM_COUNT; i++) s.span[i] = dev_spans(d, (PlanStream)i, &s.n[i]);
+  s.n[STEPS] = steps->n;
+  return s;
+}
+
+static void spans_put(const RankSpans *s, Text *t) {
+  text_add(t, (const char *)s->n, sizeof s->n);
+  for (int i = 0; i < STREAM_COUNT; i++) text_add(t, (const char *)s->span[i], (size_t)s->n[i] * sizeof *s->span[i]);
+  text_add(t, (const char *)s->step, (size_t)s->n[STEPS] * sizeof *s->step);
+  text_add(t, (const char *)s->met, MEETINGS * sizeof *s->met);
+}
+
+static const void *take(const char **at, size_t bytes) { return *at += bytes, *at - bytes; }
+
+static RankSpans spans_take(const Text *t) {
+  RankSpans s;
+  const char *at = t->s;
+  memcpy(s.n, take(&at, sizeof s.n), sizeof s.n);
+  for (int i = 0; i < STREAM_COUNT; i++) s.span[i] = take(&at, (size_t)s.n[i] * sizeof *s.span[i]);
+  s.step = take(&at, (size_t)s.n[STEPS] * sizeof *s.step);
+  s.met = take(&at, MEETINGS * sizeof *s.met);
+  return s;
+}
+
+// Nobody leaves a meeting before all have come. Each bounds how far a clock can be ahead; the ranks of one machine have
+// one clock, and 0 is in the bounds.
+static double clock_ahead(const Meeting *first, const Meeting *other) {
+  double low = -1e300, high = 1e300;
+  for (int i = 0; i < MEETINGS; i++)
+    low = MAX(low, other[i].came - first[i].left), high = MIN(high, other[i].left - first[i].came);
+  return low <= 0 && high >= 0 ? 0 : (low + high) / 2;
+}
+
+static Status collect(Arena *a, Notes *notes, RankSpans *mine, RankSpans *all) {
+  int64_t ranks = comm_ranks(notes->comm);
+  Meeting met[MEETINGS];
+  Text t, *of = NEW_N(a, Text, ranks);
+  for (int i = 0; i < MEETINGS; i++) {
+    met[i].came = now_seconds();
+    TRY(comm_barrier(notes->comm));
+    met[i].left = now_seconds();
+  }
+  mine->met = met;
+  text_init(&t, a), spans_put(mine, &t);
+  for (int64_t r = 0; r < ranks; r++) text_init(&of[r], a);
+  TRY(notes_collect(notes, &t, of));
+  for (int64_t r = 0; r < ranks && !comm_rank(notes->comm); r++) {
+    all[r] = spans_take(&of[r]);
+    all[r].ahead = clock_ahead(all[0].met, all[r].met);
+  }
+  return 0;
+}
+
 // ---- the trace ---------------------------------------------------------------------------------------------------
-static void put_thread(Text *t, int tid, const char *name) {
-  text_printf(t, "{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
+typedef struct {
+  Arena *arena;
+  Text text;
+  const Plan *plan;
+  int64_t ranks;
+  const RankSpans *of;                       // [ranks]
+  double zero;                               // by the clock of rank 0
+} Trace;
+
+static void put_name(Text *t, int64_t pid, int64_t tid, const char *what, const char *name, int64_t order) {
+  text_printf(t, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s_name\",\"args\":{\"name\":", (long long)pid,
+              (long long)tid, what);
   text_json(t, name);
-  text_printf(t,
-              "}},\n{\"ph\":\"M\",\"pid\":0,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_"
-              "index\":%d}},\n",
-              tid, tid);
+  text_printf(t, "}},\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%lld}},\n",
+              (long long)pid, (long long)tid, what, (long long)order);
 }
 
-static void put_time(Text *t, double begin, double end, double zero) { // µs, to the nanosecond
-  text_printf(t, "\"ts\":%.3f,\"dur\":%.3f", (begin - zero) * 1e6, (end - begin) * 1e6);
+static void put_place(Trace *t, const char *phase, int64_t rank, int lane) {
+  text_printf(&t->text, "{\"ph\":\"%s\",\"pid\":%lld,\"tid\":%lld,", phase, (long long)rank,
+              (long long)rank * LANES + lane);
 }
 
-static void put_span(Text *t, Arena *a, const Plan *p, const DevSpan *s, int tid, double zero) {
+static double since(const Trace *t, int64_t rank, double when) { return (when - t->of[rank].ahead - t->zero) * 1e6; }
+
+static void put_time(Trace *t, int64_t rank, double begin, double end) {      // us, to the nanosecond
+  text_printf(&t->text, "\"ts\":%.3f,\"dur\":%.3f", since(t, rank, begin), (end - begin) * 1e6);
+}
+
+// "dp tp": along which axes the members of a collective differ
+static void put_axes(Text *t, const Plan *p, uint8_t axes) {
+  for (uint32_t i = 0, n = 0; i < p->axis.n; i++)
+    if (axes >> i & 1) text_printf(t, "%s%s", n++ ? " " : "", p->axis.at[i].name);
+}
+
+static void put_span(Trace *t, int64_t rank, int stream, const DevSpan *s) {
+  const Plan *p = t->plan;
   const PlanIns *in = &p->fn.at[s->fn].ins.at[s->ins];
-  text_printf(t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"%s\",", tid, op_name[in->op]);
-  put_time(t, s->begin, s->end, zero);
-  text_puts(t, ",\"name\":"), text_json(t, in->line ? p->line.at[in->line].what : ins_name(p, a, in));
-  text_puts(t, ",\"args\":{\"function\":"), text_json(t, p->fn.at[s->fn].name);
-  text_puts(t, ",\"kernel\":"), text_json(t, ins_name(p, a, in));
-  text_puts(t, ",\"line\":"), text_json(t, plan_place(p, a, in->line));
-  if (in->when == WHEN_last) text_puts(t, ",\"gradient\":true");          // its sum over ranks
-  text_printf(t, ",\"microbatch\":%lld}},\n", (long long)s->microbatch);
+  Text *to = &t->text;
+  put_place(t, "X", rank, stream);
+  text_printf(to, "\"cat\":\"%s\",", op_name[in->op]), put_time(t, rank, s->begin, s->end);
+  text_puts(to, ",\"name\":"), text_json(to, in->line ? p->line.at[in->line].what : ins_name(p, t->arena, in));
+  text_puts(to, ",\"args\":{\"function\":"), text_json(to, p->fn.at[s->fn].name);
+  text_puts(to, ",\"kernel\":"), text_json(to, ins_name(p, t->arena, in));
+  text_puts(to, ",\"line\":"), text_json(to, plan_place(p, t->arena, in->line));
+  if (in->op == PI_coll) {
+    text_puts(to, ",\"over\":\""), put_axes(to, p, p->coll.at[in->what].axes);
+    text_printf(to, "\",\"bytes\":%.0f", coll_bytes(p, &p->coll.at[in->what]));
+  }
+  if (in->when == WHEN_last) text_puts(to, ",\"gradient\":true");          // its sum over ranks
+  text_printf(to, ",\"microbatch\":%lld}},\n", (long long)s->microbatch);
 }
 
-Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpans *steps) {
-  enum { STEPS = STREAM_COUNT };
+static Str rank_name(Trace *t, int64_t rank) {
+  const Plan *p = t->plan;
+  Text name;
+  text_init(&name, t->arena);
+  text_printf(&name, "rank %lld", (long long)rank);
+  for (uint32_t i = 0, n = 0; i < p->axis.n; i++)
+    if (p->axis.at[i].size > 1)
+      text_printf(&name, "%s%s%lld", n++ ? " " : " (", p->axis.at[i].name, (long long)plan_coord(p, rank, i));
+  if (plan_ranks(p) > 1) text_puts(&name, ")");
+  return name.s;
+}
+
+static void put_rank(Trace *t, int64_t rank) {
+  const RankSpans *s = &t->of[rank];
+  put_name(&t->text, rank, rank * LANES, "process", rank_name(t, rank), rank);
+  for (int i = 0; i <= STREAM_COUNT; i++)
+    put_name(&t->text, rank, rank * LANES + i, "thread", i == STEPS ? "steps" : stream_name[i], i);
+  for (int k = 0; k < STREAM_COUNT; k++) {
+    for (int64_t i = 0; i < s->n[k]; i++) put_span(t, rank, k, &s->span[k][i]);
+    if (s->n[k] == TRACE_SPANS)
+      fprintf(stderr, "%s: --trace: the first %d instructions of stream %s are kept\n", program_name, TRACE_SPANS,
+              stream_name[k]);
+  }
+  for (int64_t i = 0; i < s->n[STEPS]; i++) {
+    put_place(t, "X", rank, STEPS);
+    text_printf(&t->text, "\"cat\":\"step\",\"name\":\"step %lld\",", (long long)s->step[i].step);
+    put_time(t, rank, s->step[i].begin, s->step[i].end), text_puts(&t->text, "},\n");
+  }
+}
+
+// ---- what joins the members of a collective ---------------------------------------------------------------------------
+// All members are in it from when the last has come: there the flow goes through all of them.
+typedef struct { double come; int64_t members, told; } Flow;
+typedef VEC(Flow) Flows;
+typedef struct { int64_t first, n; } Met;    // of a rank along some axes: the first member; how often so far
+
+static int64_t first_member(const Plan *p, int64_t rank, uint8_t axes) {
+  for (int64_t r = 0;; r++) {
+    bool in = true;
+    for (uint32_t i = 0; i < p->axis.n && in; i++) in = axes >> i & 1 || plan_coord(p, r, i) == plan_coord(p, rank, i);
+    if (in) return r;
+  }
+}
+
+// The flow that a rank's next collective along the axes belongs to: the n-th one of its group.
+static uint32_t flow_of(Trace *t, Map *by, Flows *flows, Met *met, int64_t rank, uint8_t axes) {
+  if (!met[axes].n) met[axes].first = first_member(t->plan, rank, axes);
+  uint64_t key = hash_mix(hash_mix((uint64_t)met[axes].first, axes), (uint64_t)met[axes].n++);
+  uint64_t *at = map_get(by, key);
+  if (at) return (uint32_t)*at;
+  map_put(by, key, flows->n);
+  vec_push(t->arena, flows, (Flow){-1e300, 0, 0});
+  return flows->n - 1;
+}
+
+static void put_flow(Trace *t, uint32_t id, Flow *f, int64_t rank, int stream, const DevSpan *s) {
+  const PlanIns *in = &t->plan->fn.at[s->fn].ins.at[s->ins];
+  double when = MAX(since(t, rank, s->begin), MIN(since(t, rank, s->end), f->come));
+  f->told++;
+  if (f->members < 2) return;
+  put_place(t, f->told == 1 ? "s" : f->told == f->members ? "f\",\"bp\":\"e" : "t", rank, stream);
+  text_printf(&t->text, "\"cat\":\"collective\",\"name\":\"%s\",\"id\":%u,\"ts\":%.3f},\n", ins_name(t->plan, t->arena, in),
+              id + 1, when);
+}
+
+static void put_flows(Trace *t) {
+  enum { GROUPS = 256 };
+  Flows flows = {0};
+  Map by;
+  map_init(&by, t->arena);
+  for (int pass = 0; pass < 2; pass++)       // when all have come; then the flows
+    for (int64_t r = 0; r < t->ranks; r++) {
+      Met met[GROUPS] = {0};
+      for (int k = 0; k < STREAM_COUNT; k++)
+        for (int64_t i = 0; i < t->of[r].n[k]; i++) {
+          const DevSpan *s = &t->of[r].span[k][i];
+          const PlanIns *in = &t->plan->fn.at[s->fn].ins.at[s->ins];
+          if (in->op != PI_coll) continue;
+          uint32_t id = flow_of(t, &by, &flows, met, r, t->plan->coll.at[in->what].axes);
+          Flow *f = &flows.at[id];
+          if (pass) put_flow(t, id, f, r, k, s);
+          else f->members++, f->come = MAX(f->come, since(t, r, s->begin));
+        }
+    }
+}
+
+static Status write_trace(Trace *t, const char *path) {
+  Text *to = &t->text;
+  text_init(to, t->arena);
+  t->zero = 1e300;
+  for (int64_t r = 0; r < t->ranks; r++)
+    if (t->of[r].n[STEPS]) t->zero = MIN(t->zero, t->of[r].step[0].begin - t->of[r].ahead);
+  if (t->zero > 1e299) t->zero = 0;
+  text_puts(to, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":"), text_json(to, t->plan->hash);
+  text_puts(to, ",\"model\":"), text_json(to, t->plan->model), text_puts(to, "},\"traceEvents\":[\n");
+  for (int64_t r = 0; r < t->ranks; r++) put_rank(t, r);
+  put_flows(t);
+  to->n -= 2;                                // the last comma
+  text_puts(to, "\n]}\n");
+  return file_write(path, to->s, to->n);
+}
+
+Status trace_write(const char *path, const Plan *p, const Dev *d, const StepSpans *steps, Notes *notes) {
   Arena *a = arena_create();
-  Text t;
-  text_init(&t, a);
-  double zero = steps->n ? steps->at[0].begin : 0;
-  text_puts(&t, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":"), text_json(&t, p->hash);
-  text_puts(&t, ",\"model\":"), text_json(&t, p->model);
-  text_puts(&t, "},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":"
-                "\"rank 0\"}},\n");
-  for (int s = 0; s < STREAM_COUNT; s++) put_thread(&t, s, stream_name[s]);
-  put_thread(&t, STEPS, "steps");
-  for (int s = 0; s < STREAM_COUNT; s++) {
-    int64_t n;
-    const DevSpan *span = dev_spans(d, (PlanStream)s, &n);
-    for (int64_t i = 0; i < n; i++) put_span(&t, a, p, &span[i], s, zero);
-    if (n == TRACE_SPANS)
-      fprintf(stderr, "%s: --trace: the first %d instructions of stream %s are kept\n", program_name,
-              TRACE_SPANS, stream_name[s]);
-  }
-  for (uint32_t i = 0; i < steps->n; i++) {
-    text_printf(&t, "{\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"cat\":\"step\",\"name\":\"step %lld\",", STEPS,
-                (long long)steps->at[i].step);
-    put_time(&t, steps->at[i].begin, steps->at[i].end, zero);
-    text_puts(&t, "},\n");
-  }
-  t.n -= 2;                                                // the last comma
-  text_puts(&t, "\n]}\n");
-  Status e = file_write(path, t.s, t.n);
+  bool alone = !notes || comm_ranks(notes->comm) == 1;
+  RankSpans mine = spans_of(d, steps), *all = alone ? &mine : NEW_N(a, RankSpans, comm_ranks(notes->comm));
+  Trace t = {.arena = a, .plan = p, .ranks = alone ? 1 : comm_ranks(notes->comm), .of = all};
+  Status e = alone ? 0 : collect(a, notes, &mine, all);
+  if (!e && !comm_rank(dev_comm(d))) e = write_trace(&t, path);
   arena_destroy(a);
   return e;
 }

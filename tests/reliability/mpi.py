@@ -6,6 +6,7 @@ import shutil, signal, sys, time
 
 LIBRARY = sys.argv.pop(4)
 from mt import *
+from traces import check_trace
 
 MPIRUN = shutil.which("mpirun." + LIBRARY)
 PLUGIN = os.path.join(os.path.dirname(MTRUN), "libmt_%s.so" % LIBRARY)
@@ -132,6 +133,24 @@ def one_fails():
     feed, two = data(), plan("dp=2")
     p = call(mpirun((1, two, *feed), (1, two, "--data", "nothing")), code=66)
     assert "nothing" in p.stderr, p.stderr
+
+
+@case
+def a_trace():
+    call(mpirun((4, plan("dp=2,tp=2"), *data(), "--trace", "t.json")))
+    check_trace("t.json", [("dp", 2), ("tp", 2)], 3)
+
+
+@case
+def a_trace_of_two_clocks():
+    # as of two machines: rank 1's clock is 5000 s ahead
+    ahead = ["unshare", *["--user", "--map-root-user"][: 2 * bool(os.geteuid())], "--time", "--monotonic", "5000", "--fork"]
+    if not shutil.which("unshare") or os.geteuid() and LIBRARY == "mpich" or subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL).returncode:
+        return print("this system gives no clock of its own")
+    two, feed = plan("dp=2"), [str(word) for word in data()]
+    one = [MTRUN, two, *feed, "--trace", "t.json"]
+    call([MPIRUN, *OPTIONS, "-n", "1", *one, ":", "-n", "1", *ahead, *one])
+    check_trace("t.json", [("dp", 2)], 3, apart=50000)
 
 
 # ---- ranks that are lost ----------------------------------------------------------------------------------------------
