@@ -120,6 +120,21 @@ def all_have_the_same():
 
 
 @case
+def all_have_the_same_build():
+    # a program that is longer by a byte, beside a plugin of its own
+    feed, two = data(), plan("dp=2")
+    os.mkdir("bin")
+    shutil.copy(PLUGIN, "bin")
+    write("bin/mtrun", bytes_of(MTRUN) + b" ")
+    os.chmod("bin/mtrun", 0o755)
+    line = mpirun((1, two, *feed), (1, two, *feed))
+    line[len(line) - line[::-1].index(MTRUN) - 1] = os.path.abspath("bin/mtrun")
+    p = call(line, code=65)
+    said = re.findall(r"the ranks differ, build of mtrun: rank 0 has (\S+ \w{16}), rank 1 has (\S+ \w{16})$", p.stderr, re.M)
+    assert len(said) == 1 and said[0][0] != said[0][1], p.stderr
+
+
+@case
 def another_launcher():
     # variables of one that has not started this process
     p = call([MTRUN, plan("dp=2"), *data()], env={**os.environ, RANK: "1", SIZE: "2"}, code=None)

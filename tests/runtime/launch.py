@@ -2,7 +2,7 @@
 
 usage: launch.py MTRUN MAKE_PLAN"""
 
-import os, struct, subprocess, sys, tempfile
+import atexit, os, shutil, struct, subprocess, sys, tempfile
 
 MTRUN, MAKE = map(os.path.abspath, sys.argv[1:3])
 TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -37,7 +37,9 @@ def batches():
 
 
 def main():
-    os.chdir(tempfile.mkdtemp(prefix="mt-"))
+    folder = tempfile.mkdtemp(prefix="mt-")
+    atexit.register(shutil.rmtree, folder, True)
+    os.chdir(folder)
     os.environ["XDG_CACHE_HOME"] = os.getcwd()
     batches()
     subprocess.check_call([MAKE, "one.plan"])
