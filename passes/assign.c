@@ -39,7 +39,8 @@ static void rule_add(Rules *r, const MapRule *rule, DimId d, bool weak, bool say
 }
 
 bool rules_init(Rules *r, Module *m, bool say) {
-  *r = (Rules){.m = m, .strong = NEW_N(m->arena, Split, m->dim.n)};
+  *r = (Rules){.m = m, .strong = NEW_N(m->arena, Split, m->dim.n), .part = NEW_N(m->arena, TypeId, m->var.n)};
+  r->zero = (int)setting_num(m, "parallel.zero", 0);
   map_init(&r->said, m->arena);
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (m->axis.at[i].size > 1) r->live |= (uint8_t)(1u << i);

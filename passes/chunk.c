@@ -274,7 +274,7 @@ static int64_t pieces(const Dim *d, int64_t want) {
 
 static bool is_weight(const Chunk *c, ValId v) {
   const Node *n = c->f->val.at[v].def ? fn_node(c->f, c->f->val.at[v].def) : 0;
-  while (n && n->nin == 1 && (n->op == OP_cast || op_has(n->op, OPF_VIEW))) {
+  while (n && n->nin == 1 && (n->op == OP_cast || op_has(n->op, OPF_VIEW | OPF_COLL))) {
     v = node_in(c->f, n)[0];
     n = c->f->val.at[v].def ? fn_node(c->f, c->f->val.at[v].def) : 0;
   }

@@ -430,7 +430,7 @@ static bool emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
   ins_wait(at, e->ready);
   PlanAt when = at;
   if (g->early) when.when = WHEN_last;
-  PlanArg there = g->early ? (PlanArg){sum_place(e, g->early), 0} : coll_place(e, w, n->out);
+  PlanArg there = g->early ? (PlanArg){sum_place(e, g->early), 0} : g->var ? var_place(e, g->var) : coll_place(e, w, n->out);
   PlanArg here = g->early ? var_place(e, g->early->var) : coll_place(e, w, node_in(f, n)[0]);
   ins_coll(when, plan_coll(e->p, coll_of(e, f, n)), there, here);
   ins_record(at, e->done);

@@ -26,6 +26,7 @@ typedef struct {
   bool *picks;                               // by value: it picks a few numbers out of a large value that is made here
   uint32_t *uses;                            // by value
   NodeId   *sink;                            // by value: the write or accumulate that is its only use
+  VarId    *tail;                            // by value: only a collective has it, whose result is only written to this
   bool     *read;                            // by variable
   bool apart;
   bool *begun;                               // by variable: a step accumulates in it already
@@ -98,7 +99,9 @@ static bool broadcast_dear(const Fuse *u, ValId v, ValId user) {
 // A parameter's gradient, moments and copy are written by one kernel: for what they share they count as one use.
 static VarId owner(const Module *m, VarId v) { return m->var.at[v].of ? m->var.at[v].of : v; }
 
-// Where each value ends up, from the uses down.
+static VarId ends_in(const Fuse *u, ValId v) { return u->tail[v] ? owner(u->m, u->tail[v]) : 0; }
+
+// Where each value ends up, from the uses down. What is gathered into a parameter counts as what is written of it.
 static void find_reach(Fuse *u) {
   const Fn *f = u->f;
   memset(u->reach, 0, f->val.n * sizeof *u->reach);
@@ -107,6 +110,7 @@ static void find_reach(Fuse *u) {
     uint32_t to = is_sink(n->op) ? 0x80000000u + owner(u->m, n->attr.var) : 0;
     for (uint32_t k = 0; k < n->nout; k++) {
       uint32_t r = u->stored[n->out + k] ? n->out + k : u->reach[n->out + k];
+      if (ends_in(u, n->out + k)) r = 0x80000000u + ends_in(u, n->out + k);
       to = !to || !r || to == r ? to | r : MANY;
     }
     for (uint32_t k = 0; k < n->nin && to; k++) {
@@ -298,10 +302,16 @@ static uint64_t loops_key(const Group *g, ValId shared) {
 
 // Variables that a function reads are written at its end. What one of them becomes is made from what it and its
 // parameter's others were; so all of these are written by one step, whatever else there is in it.
-static uint32_t written_with(const Fuse *u, const Root *root, const Group *g) {
-  uint32_t with = root->var && !root->accumulate && u->read[root->var] ? u->written_of[owner(u->m, root->var)] : 0;
+static VarId written_for(const Fuse *u, const Root *root) {
+  if (!root->var) return ends_in(u, root->v);
+  return !root->accumulate && u->read[root->var] ? owner(u->m, root->var) : 0;
+}
+
+static uint32_t written_with(const Fuse *u, const Root *root, const Group *g, uint32_t youngest) {
+  uint32_t with = u->written_of[written_for(u, root)];
   if (!with) return 0;
   const Group *into = &u->g->group.at[with - 1];
+  if (with < youngest) bug("fuse: what is written of a parameter at line %u is made late", fn_node(u->f, g->node)->loc.line);
   return into->class == g->class && same_set(into->p, into->np, g->p, g->np) && !into->nr && !g->nr ? with : 0;
 }
 
@@ -311,8 +321,9 @@ static void note_written(Fuse *u, const Root *root, const Reads *reads, uint32_t
     if (!n || n->op != OP_read || !u->written[n->attr.var] || u->written[n->attr.var] == into) continue;
     bug("fuse: %s is read after it is written, at line %u", u->m->var.at[n->attr.var].name, n->loc.line);
   }
-  if (!root->var || root->accumulate || !u->read[root->var]) return;
-  u->written[root->var] = u->written_of[owner(u->m, root->var)] = into;
+  if (!written_for(u, root)) return;
+  u->written_of[written_for(u, root)] = into;
+  if (root->var) u->written[root->var] = into;
 }
 
 static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w) {
@@ -340,7 +351,7 @@ static void place_root(Fuse *u, NodeId id, Root root, ValId value, const Walk *w
       if (made_by[reads->at[k]] == *at) depends = true, crooked |= w->bent[reads->at[k]] == w->walk;
     if (!crooked && joins(&u->g->group.at[*at - 1], &g, depends)) into = (uint32_t)*at;
   }
-  uint32_t with = written_with(u, &root, &g);
+  uint32_t with = written_with(u, &root, &g, youngest);
   if (with) into = with;
   if (root.accumulate && (root.more = u->begun[root.var])) into = 0; // behind the step that begins the sum: its own
   if (root.accumulate) u->begun[root.var] = true;
@@ -377,9 +388,19 @@ static void place_product(Fuse *u, NodeId id) {
   for (int k = 0; k < 2; k++) note_read(u, base[k], u->g->group.n);
 }
 
+static bool lies_alike(const Type *a, const Type *b) {
+  return a->ndim == b->ndim && a->dtype == b->dtype && !memcmp(a->dim, b->dim, a->ndim * sizeof *a->dim);
+}
+
 static void place_collective(Fuse *u, NodeId id) {
   const Node *n = fn_node(u->f, id);
-  vec_push(u->a, &u->g->group, (Group){.class = LOOP_auto, .collective = true, .node = id});
+  ValId from = node_in(u->f, n)[0];
+  Group g = {.class = LOOP_auto, .collective = true, .node = id};
+  if (u->tail[from]) {
+    g.var = u->tail[from], u->g->moved[n->out] = true;
+    if (u->read[g.var]) u->written[g.var] = u->g->group.n + 1;
+  }
+  vec_push(u->a, &u->g->group, g);
   u->g->group_of[n->out] = u->g->group.n;
   note_read(u, node_in(u->f, n)[0], u->g->group.n);
 }
@@ -403,9 +424,7 @@ static void place_value(Fuse *u, NodeId id, ValId v, Walk *w) {
   const Node *s = to ? fn_node(u->f, to) : 0;
   VarId var = 0;
   if (s && !(s->op == OP_write && u->read[s->attr.var])) {
-    const Type *tv = &u->m->type.at[u->m->var.at[s->attr.var].type], *t = val_type(u->f, v);
-    bool same_order =
-        tv->ndim == t->ndim && tv->dtype == t->dtype && !memcmp(tv->dim, t->dim, t->ndim * sizeof *t->dim);
+    bool same_order = lies_alike(&u->m->type.at[u->m->var.at[s->attr.var].type], val_type(u->f, v));
     if (n->op != OP_dot || same_order) var = s->attr.var, u->g->moved[v] = true;
   }
   bool accumulate = var && s->op == OP_accumulate;
@@ -450,6 +469,24 @@ static void find_uses(Fuse *u) {
   }
 }
 
+static void find_tails(Fuse *u) {
+  for (NodeId i = 1; i < u->f->node.n; i++) {
+    const Node *n = fn_node(u->f, i);
+    NodeId to = n->nout == 1 && op_has(n->op, OPF_COLL) ? u->sink[n->out] : 0;
+    if (!to || fn_node(u->f, to)->op != OP_write || u->uses[node_in(u->f, n)[0]] != 1) continue;
+    VarId var = fn_node(u->f, to)->attr.var;
+    if (lies_alike(&u->m->type.at[u->m->var.at[var].type], val_type(u->f, n->out))) u->tail[node_in(u->f, n)[0]] = var;
+  }
+}
+
+// Writes of what is read come when all has been read, and so do collectives that write.
+static bool is_late(const Fuse *u, const Node *n) {
+  const Node *of = n->op == OP_write ? def(u, node_in(u->f, n)[0]) : n;
+  if (n->op == OP_write && u->read[n->attr.var]) return true;
+  if (!of || of->op == OP_read || of->nout != 1) return false;
+  return (n == of && u->tail[n->out]) || (op_has(of->op, OPF_COLL) && u->tail[node_in(u->f, of)[0]]);
+}
+
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   Groups *g = NEW(a, Groups);
   Fuse fuse_state = {.g = g, .f = f, .m = m, .a = a, .apart = apart}, *u = &fuse_state;
@@ -465,22 +502,24 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   u->depth = NEW_N(a, uint16_t, n), u->picks = NEW_N(a, bool, n), u->begun = NEW_N(a, bool, m->var.n);
   u->written = NEW_N(a, uint32_t, m->var.n), u->written_of = NEW_N(a, uint32_t, m->var.n);
   map_init(&u->recent, a);
+  u->tail = NEW_N(a, VarId, n);
+  find_uses(u);
+  find_tails(u);
   required(u);
   worth_storing(u);
-  find_uses(u);
   if (!apart) find_within(g, u->uses);
   Walk w = {.straight = NEW_N(a, uint32_t, n), .bent = NEW_N(a, uint32_t, n), .how = NEW_N(a, uint32_t, n)};
-  for (int late = 0; late < 2; late++)       // writes of what is read come when all has been read
+  for (int late = 0; late < 2; late++)
     for (NodeId i = 1; i < f->node.n; i++) {
       const Node *node = fn_node(f, i);
       if (is_sink(node->op)) {
         ValId v = node_in(f, node)[0];
-        if (!g->moved[v] && late == (u->read[node->attr.var] && node->op == OP_write))
+        if (!g->moved[v] && late == is_late(u, node))
           place_kernel(u, i, (Root){v, node->attr.var, node->op == OP_accumulate, .node = i}, 0, &w);
         continue;
       }
       if (is_tile(node->op) && !late) place_tile(u, i);
-      for (uint32_t k = 0; k < node->nout && !late && !is_tile(node->op); k++) {
+      for (uint32_t k = 0; k < node->nout && late == is_late(u, node) && !is_tile(node->op); k++) {
         ValId v = node->out + k;
         if (g->made_of_parts[v]) place_whole(u, v);
         else if (u->stored[v] && node->op != OP_read) place_value(u, i, v, &w);

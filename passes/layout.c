@@ -3,7 +3,8 @@
 // Every op is split as its space (layout.h). Its operands are asked for in that layout, its results have it,
 // and a contracted split dim leaves a pending sum; where a value is not as it is asked for, a node `reshard`
 // stands between (pass reshard makes collectives of it). Asked twice for the same, a value is resharded once.
-// Inputs, parameters and results of functions follow strong rules only. What costs nothing to make anywhere
+// Inputs, parameters and results of functions follow strong rules only; what an update does to a parameter is split
+// further among the ranks that hold it (zero.c). What costs nothing to make anywhere
 // (index, random, expand, a cast to a wider type) is made as it is asked for.
 //
 // Modules come in whole: no split, no pending sum. First, composites whose bracketed dims are split and not
@@ -26,6 +27,8 @@ typedef struct {
   NodeId *node;                              // by node of from
   Map have;                                  // (value of from, type) -> value of to
   bool clash;                                // two strong rules met: reported, and nothing more is made
+  const VarId *owner;                        // zero_owners, zero_sums; 0: not where parameters are updated
+  const bool *sums_up;
 } Walk;
 
 // ---- messages ---------------------------------------------------------------------------------------------
@@ -295,6 +298,40 @@ static void keep_free(Space *s, uint8_t without, const Type *have) {
   }
 }
 
+// An op of a parameter's update works on the part of its rank.
+static void share(const Walk *w, NodeId id, Space *s, uint8_t without) {
+  const Node *n = fn_node(w->from, id);
+  VarId p = 0;
+  if (!w->owner || (!w->r->zero && !w->sums_up[id])) return;
+  for (uint32_t i = 0; i < n->nin && !p; i++)
+    if (val_type(w->from, node_in(w->from, n)[i])->ndim) p = w->owner[node_in(w->from, n)[i]];
+  const Type *part = p && w->r->part[p] ? &w->m->type.at[w->r->part[p]] : 0;
+  for (uint32_t i = 0; part && i < s->n; i++) {
+    int k = type_pos(part, s->side[i].dim);
+    if (k < 0 || s->side[i].frozen || split_mask(part->split[k]) & without) continue;
+    s->side[i].split = part->split[k], s->used |= split_mask(part->split[k]);
+  }
+}
+
+// A gradient is added up pending, or (zero 2) as the part of this rank: from here on both are known.
+static ValId gradient(Walk *w, NodeId id, ValId pending) {
+  Module *m = w->m;
+  Var *grad = &m->var.at[fn_node(w->from, id)->attr.var];
+  Type t = m->type.at[grad->type];
+  uint8_t axes = val_type(w->to, pending)->pending_axes;
+  Type part = zero_part(m, t, axes);
+  w->r->part[grad->of] = type_intern(m, part);
+  if (w->r->zero >= 2) t = part;
+  t.pending_axes = axes;
+  for (int k = 0; k < t.ndim; k++) t.pending_axes &= (uint8_t)~split_mask(t.split[k]);
+  t.pending = t.pending_axes ? PENDING_sum : PENDING_none;
+  grad->type = type_intern(m, t);
+  Type want = *val_type(w->to, pending);
+  for (int k = 0; k < want.ndim; k++) want.split[k] = t.split[type_pos(&t, want.dim[k])];
+  want.pending_axes = t.pending_axes;
+  return ask(w, node_in(w->from, fn_node(w->from, id))[0], want, id);
+}
+
 // The axes over which n passes its operands' sums on. delay_sums has seen to it that those are all; where
 // weak rules that give way to a sum made others take effect, they may not be.
 static uint8_t passed(const Walk *w, const Node *n, const Space *s) {
@@ -315,6 +352,10 @@ static Type wanted(const Walk *w, const Node *n, uint32_t i, const Space *s, uin
   bool stays = op_keeps(n->op) && w->now[v] && val_type(w->to, w->now[v])->pending_axes == kept;
   if (stays) t = *val_type(w->to, w->now[v]);
   for (int k = 0; !stays && k < t.ndim; k++) t.split[k] = space_split(s, t.dim[k]);
+  if (n->op == OP_write) {
+    const Type *var = &w->m->type.at[w->m->var.at[n->attr.var].type];
+    for (int k = 0; k < t.ndim; k++) t.split[k] = var->split[type_pos(var, t.dim[k])];
+  }
   if (op_keeps(n->op)) keep(w, n, &t);
   t.pending_axes = kept;
   return t;
@@ -384,6 +425,16 @@ static void add_scalars(Walk *w, NodeId root) {
   }
 }
 
+// What is read of a parameter that is stored in parts, as others find it: whole, as far as no rule splits it.
+static ValId gathered(Walk *w, NodeId id) {
+  ValId v = fn_node(w->from, id)->out;
+  Build b = walk_build(w, id);
+  b.why = intern_printf(w->m->in, "layout: parallel.zero = 3 stores %s in parts",
+                        w->m->var.at[fn_node(w->from, id)->attr.var].name);
+  TypeId t = w->to->val.at[w->now[v]].type;
+  return ir_add_typed(&b, OP_reshard, &w->now[v], 1, (Attr){0}, &t, 1, 0);
+}
+
 static void step(Walk *w, NodeId id) {
   Module *m = w->m;
   const Node *n = fn_node(w->from, id);
@@ -406,17 +457,14 @@ static void step(Walk *w, NodeId id) {
     w->clash = true;
     return;
   }
+  share(w, id, &s, 0);
   uint8_t without = passed(w, n, &s);
-  if (without) space_assign(w->r, &s, weak, without, clash);
+  if (without) space_assign(w->r, &s, weak, without, clash), share(w, id, &s, without);
   if (n->nin == 1 && op_has(n->op, OPF_EW) && w->now[node_in(w->from, n)[0]])
     keep_free(&s, without, val_type(w->to, w->now[node_in(w->from, n)[0]]));
   ValId few[16], *in = n->nin > COUNT(few) ? NEW_N(m->arena, ValId, n->nin) : few;
   for (uint32_t i = 0; i < n->nin; i++) in[i] = ask(w, node_in(w->from, n)[i], wanted(w, n, i, &s, without), id);
-  if (n->op == OP_accumulate && m->var.at[n->attr.var].kind == VAR_grad) {
-    Type t = m->type.at[m->var.at[n->attr.var].type];
-    t.pending_axes = val_type(w->to, in[0])->pending_axes, t.pending = t.pending_axes ? PENDING_sum : PENDING_none;
-    m->var.at[n->attr.var].type = type_intern(m, t);
-  }
+  if (n->op == OP_accumulate && m->var.at[n->attr.var].kind == VAR_grad) in[0] = gradient(w, id, in[0]);
   Build b = walk_build(w, id);
   TypeId tfew[16], *types = n->nout > COUNT(tfew) ? NEW_N(m->arena, TypeId, n->nout) : tfew;
   for (uint32_t i = 0; i < n->nout; i++) types[i] = w->from->val.at[n->out + i].type;
@@ -432,6 +480,8 @@ static void step(Walk *w, NodeId id) {
     w->to->val.at[out + i].name = w->from->val.at[n->out + i].name;
     w->now[n->out + i] = out + i;
   }
+  VarKind kind = n->op == OP_read ? m->var.at[n->attr.var].kind : VAR_scalar;
+  if (!w->owner && w->r->zero == 3 && (kind == VAR_param || kind == VAR_copy)) w->now[n->out] = gathered(w, id);
 }
 
 static bool function(Rules *r, Fn *f, bool weak) {
@@ -442,6 +492,7 @@ static bool function(Rules *r, Fn *f, bool weak) {
   w.anywhere = NEW_N(m->arena, bool, f->val.n), w.now = NEW_N(m->arena, ValId, f->val.n);
   w.node = NEW_N(m->arena, NodeId, f->node.n);
   map_init(&w.have, m->arena);
+  if (!weak) w.owner = zero_owners(f, m->arena), w.sums_up = zero_sums(f, m->arena);
   for (uint32_t i = 0; i < f->arg.n; i++) {
     ValId v = f->arg.at[i];
     TypeId t = 0;
@@ -463,10 +514,14 @@ static bool function(Rules *r, Fn *f, bool weak) {
   return !w.clash;
 }
 
-// Gradients get their types where they are accumulated, so what reads them comes later.
-static bool reads_grads(const Module *m, const Fn *f) {
-  for (NodeId id = 1; id < f->node.n; id++)
-    if (fn_node(f, id)->op == OP_read && m->var.at[fn_node(f, id)->attr.var].kind == VAR_grad) return true;
+// Gradients get their types where they are accumulated, and other variables by these; so what reads gradients or
+// writes parameters comes later.
+static bool comes_late(const Module *m, const Fn *f) {
+  for (NodeId id = 1; id < f->node.n; id++) {
+    const Node *n = fn_node(f, id);
+    if (n->op == OP_read && m->var.at[n->attr.var].kind == VAR_grad) return true;
+    if (n->op == OP_write && m->var.at[n->attr.var].kind != VAR_scalar) return true;
+  }
   return false;
 }
 
@@ -510,11 +565,13 @@ bool pass_layout(Module *m) {
   bool ok = true;
   FnId n = m->fn.n;
   bool *last = NEW_N(m->arena, bool, n);
-  for (FnId i = 1; i < n; i++) last[i] = reads_grads(m, m->fn.at[i]);
-  for (int late = 0; late < 2; late++)
+  for (FnId i = 1; i < n; i++) last[i] = comes_late(m, m->fn.at[i]);
+  for (int late = 0; late < 2; late++) {
+    if (late) zero_lay_out(&r);
     for (FnId i = 1; i < n; i++) {
       Fn *f = m->fn.at[i];
       if (!f->is_body && last[i] == late && !function(&r, f, has_weak(f))) ok = false;
     }
+  }
   return ok;
 }

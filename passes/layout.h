@@ -15,6 +15,8 @@ typedef struct {
   Split *strong;                             // beside Module.dim
   VEC(Weak) weak;                            // in the order of the rules
   Map said;                                  // pairs of dims whose clash is reported
+  int zero;                                  // parallel.zero
+  TypeId *part;                              // by parameter: split as the ranks' parts of its update are; 0: not known
 } Rules;
 
 // False after errors (printed): a strong rule that does not divide. say: warn of weak ones, too.
@@ -42,6 +44,12 @@ bool sum_passes(const Fn *f, const Node *n, const uint8_t *pending, uint32_t a);
 
 // By value of f, the axes over which it is reduced before any use; its other pending sums are passed on by that use.
 const uint8_t *delay_sums(const Rules *r, const Fn *f, bool weak, const NodeId *sums, Arena *a);
+
+// ---- zero.c --------------------------------------------------------------------------------------------------------
+Type  zero_part(const Module *m, Type t, uint8_t axes);           // t cut by these axes, too, as far as they divide
+void  zero_lay_out(const Rules *r);          // variables as r->zero says, once the parts are known, and their reads
+VarId *zero_owners(const Fn *f, Arena *a);   // by value of an update: the parameter that it belongs to
+bool *zero_sums(const Fn *f, Arena *a);      // by node of an update: what it makes is only summed up whole
 
 // Every collective: function, kind, axes, bytes on a rank, model line, why; those up to `small` bytes are marked.
 void layout_report(const Module *m, int64_t small, Text *t);

@@ -8,6 +8,10 @@
 // reshards of one value share are made once. A value that some ask for split and others whole is reduced once,
 // whole.
 //
+// A parameter that is stored in parts (parallel.zero = 3) is gathered where it is first used by an iteration of the
+// outermost repeat, or by what stands before or behind them, and again in the backward pass: it is whole for no longer
+// than one of these.
+//
 // A gather over an axis that a weak rule gave (sequence parallelism) is made again in the backward pass, since
 // its result is what that rule saves the memory of; parallel.gather = once keeps the first. Other gathers are
 // made once.
@@ -25,8 +29,10 @@ typedef struct {
   NodeId *node;
   uint8_t *whole; // by value of from: axes over which not all ask for the same part of the sum
   NodeId backward;                           // the first node of the backward pass
+  uint32_t *unit;                            // by node: which iteration, or what is before (0) or behind them; see units
   bool gather_again;
   Map made;                                  // step (value of to, op, axes, dims, pass) -> value of to
+  Map whole_in;                              // (parameter's gather, unit) -> value of to
 } Reshard;
 
 static uint32_t depth(Split s) { return s > 0xfff ? 4 : s > 0xff ? 3 : s > 0xf ? 2 : s > 0; }
@@ -40,15 +46,22 @@ static uint32_t common(Split a, Split b) {
   return n;
 }
 
+// every dim of `less` is split by as many or fewer of the same axes
+static bool split_within(const Type *less, const Type *more) {
+  for (int k = 0; k < less->ndim; k++)
+    if (common(less->split[k], more->split[type_pos(more, less->dim[k])]) < depth(less->split[k])) return false;
+  return true;
+}
+
 // ---- one value, from its layout to another ----------------------------------------------------------------
-typedef struct { Reshard *p; Build b; ValId v; const Type *t; Type want; bool backward; } Way;
+typedef struct { Reshard *p; Build b; ValId v; const Type *t; Type want; bool backward; uint32_t unit; } Way;
 
 static ValId emit(Way *w, Op op, uint8_t axes, DimId d, DimId to) {
   Reshard *p = w->p;
   bool weak = false;
   for (uint32_t a = 0; op == OP_all_gather && a < p->m->axis.n; a++) weak |= axes >> a & 1 && axis_is_weak(&p->r, d, a);
   uint64_t key = hash_mix(hash_mix(w->v, op),
-                          hash_mix(hash_mix(d, to), axes + 256u * (weak && p->gather_again && w->backward)));
+                          hash_mix(hash_mix(d, to), axes + 256u * (weak && p->gather_again && w->backward) + 512u * w->unit));
   const uint64_t *had = map_get(&p->made, key);
   if (!had) {
     Attr at = {.axes = axes, .ndims = d != 0, .nto = to != 0, .dims = {d}, .to = {to}};
@@ -128,18 +141,31 @@ static bool gather(Way *w) {
   return false;
 }
 
+// a reshard that puts together the parts of a parameter
+static bool gathers_parameter(const Reshard *p, const Node *n) {
+  if (n->op != OP_reshard || p->from->val.at[n->out].type == p->from->val.at[node_in(p->from, n)[0]].type) return false;
+  NodeId def = p->from->val.at[node_in(p->from, n)[0]].def;
+  if (!def || fn_node(p->from, def)->op != OP_read) return false;
+  VarKind kind = p->m->var.at[fn_node(p->from, def)->attr.var].kind;
+  return (kind == VAR_param || kind == VAR_copy) && split_within(val_type(p->from, n->out), val_type(p->from, node_in(p->from, n)[0]));
+}
+
+static ValId operand(Reshard *p, ValId v, NodeId user);
+
 static ValId lower(Reshard *p, NodeId id, bool backward, NodeId user) {
   const Node *n = fn_node(p->from, id);
   ValId x = node_in(p->from, n)[0];
   Build b = build_like(p->to, p->from, id);
   b.fwd = p->node[fn_node(p->from, user ? user : id)->fwd];
   b.why = !strncmp(b.why, "layout:", 7) ? intern_printf(p->m->in, "reshard:%s", b.why + 7) : b.why;
+  ValId now = operand(p, x, user ? user : id);
   Way w = {.p = p,
            .b = b,
-           .v = p->now[x],
-           .t = val_type(p->to, p->now[x]),
+           .v = now,
+           .t = val_type(p->to, now),
            .want = *val_type(p->from, n->out),
-           .backward = backward};
+           .backward = backward,
+           .unit = gathers_parameter(p, n) ? 1 + p->unit[user] : 0};
   while (take_shards(&w)) {}
   while (scatter(&w, p->whole[x])) {}
   uint8_t sums = w.t->pending_axes & (uint8_t)~w.want.pending_axes;
@@ -183,8 +209,29 @@ static bool gathers_weak(const Reshard *p, const Node *n) {
   return false;
 }
 
+// By node: 2 · layer, or for those of no layer 0 before the first and a number above all behind it; 1 more backward.
+static void units(Reshard *p) {
+  const Fn *f = p->from;
+  uint32_t most = 0;
+  for (NodeId id = 1; id < f->node.n; id++) most = MAX(most, fn_node(f, id)->layer);
+  bool begun = false;
+  for (NodeId id = 1; id < f->node.n; id++) {
+    uint32_t layer = fn_node(f, id)->layer;
+    begun |= layer != 0;
+    p->unit[id] = 2 * (layer ? layer : begun ? most + 1 : 0) + (id >= p->backward);
+  }
+}
+
 static ValId operand(Reshard *p, ValId v, NodeId user) {
   NodeId def = p->from->val.at[v].def;
+  if (def && gathers_parameter(p, fn_node(p->from, def))) {
+    uint64_t key = hash_mix(v, p->unit[user]);
+    const uint64_t *had = map_get(&p->whole_in, key);
+    if (had) return (ValId)*had;
+    ValId whole = lower(p, def, user >= p->backward, user);
+    map_put(&p->whole_in, key, whole);
+    return whole;
+  }
   bool again = p->gather_again && user >= p->backward && def && def < p->backward &&
                gathers_weak(p, fn_node(p->from, def));
   if (!again) return p->now[v];
@@ -197,12 +244,15 @@ static void function(Reshard *p, Fn *f) {
   p->from = f, p->to = fn_like(m, f, intern_printf(m->in, "%s.reshard", f->name));
   p->now = NEW_N(m->arena, ValId, f->val.n), p->again = NEW_N(m->arena, ValId, f->val.n);
   p->node = NEW_N(m->arena, NodeId, f->node.n), p->whole = NEW_N(m->arena, uint8_t, f->val.n);
-  map_init(&p->made, m->arena);
+  p->unit = NEW_N(m->arena, uint32_t, f->node.n);
+  map_init(&p->made, m->arena), map_init(&p->whole_in, m->arena);
   for (p->backward = 1; p->backward < f->node.n && !fn_node(f, p->backward)->fwd;) p->backward++;
+  units(p);
   disagreements(p);
   ir_args(p->to, f, p->now);
   for (NodeId id = 1; id < f->node.n; id++) {
     const Node *n = fn_node(f, id);
+    if (gathers_parameter(p, n)) continue;   // see operand
     if (n->op == OP_reshard) {
       p->now[n->out] = lower(p, id, id >= p->backward, 0);
       continue;

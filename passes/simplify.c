@@ -4,7 +4,8 @@
 // +0), constants are folded only through operations that IEEE rounds correctly (in double, then once to the format:
 // exact for f32 and narrower), and never in `float`, whose format is not known before precision. Equal nodes become
 // one: same op, operands (in either order where the op commutes exactly), attributes and types; reads of one variable
-// too, since reads see the value at entry; random never, nor a composite whose body draws. Roots are writes,
+// too, since reads see the value at entry; random never, nor a composite whose body draws, nor a collective: what is
+// gathered twice is meant to be, see pass reshard. Roots are writes,
 // accumulates and returned values. detach goes where nothing will be differentiated any more.
 //
 // One walk builds the new nodes, looking at each one's operands as they are after the walk so far; a second copies what
@@ -203,7 +204,7 @@ static bool commutes(Op op) {
 }
 
 static bool mergeable(const Simplify *s, const Node *n) {
-  if (!n->nout || op_has(n->op, OPF_RANDOM) || (op_has(n->op, OPF_STATE) && n->op != OP_read)) return false;
+  if (!n->nout || op_has(n->op, OPF_RANDOM | OPF_COLL) || (op_has(n->op, OPF_STATE) && n->op != OP_read)) return false;
   return !op_has(n->op, OPF_COMPOSITE) || !s->draws[n->body];
 }
 

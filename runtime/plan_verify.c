@@ -95,6 +95,12 @@ static int64_t padded(const Plan *p, const uint32_t *dim, uint32_t ndim) { // st
   return n;
 }
 
+static bool same_whole(const Plan *p, const PlanVar *x, const PlanVar *y) { // they may be cut otherwise
+  bool same = x->ndim == y->ndim;
+  for (uint32_t i = 0; same && i < x->ndim; i++) same = plan_whole(p, x->dim[i]) == plan_whole(p, y->dim[i]);
+  return same;
+}
+
 typedef struct { int64_t at, end; uint32_t id; } Range;
 static int by_place(const void *x, const void *y) {
   const Range *a = x, *b = y;
@@ -138,7 +144,7 @@ static bool check_vars(Check *c) {
     int64_t n = padded(p, v->dim, v->ndim);
     if (n < 0 || storage_count(&s) < 0 || !inside(p, v->buffer, 0, n, v->dtype))
       return no(c, "variable %s does not fit into its buffer", v->name);
-    if (!own && n != padded(p, p->var.at[v->of].dim, p->var.at[v->of].ndim))
+    if (!own && !same_whole(p, v, &p->var.at[v->of]))
       return no(c, "variable %s has not the shape of its parameter", v->name);
     if (!own) continue;
     Pieces pieces = {0};

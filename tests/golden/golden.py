@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares runs with recorded ones of PyTorch in float64 (README.md says what the files hold).
 
-usage: golden.py CASE RUNNER f64|f32|bf16|f16|chunks|meshes MTC [MTRUN]"""
-import json, os, sys, tempfile
+usage: golden.py CASE RUNNER f64|f32|bf16|f16|chunks|meshes|zero MTC [MTRUN]"""
+import json, math, os, sys, tempfile
 from train import ROOT, Run, compared, differences, load, precision, report, tools_of
 
 CASE, RUNNER, WHAT = sys.argv[1:4]
@@ -17,6 +17,9 @@ MODEL, SIZES, TRAIN = config["case"], config["sizes"], config["train"]
 NAMES = {"layers": "layers", "hidden": "hidden", "heads": "nheads", "kv_heads": "nkv", "headdim": "headdim", "ffn": "inter",
          "vocab": "nvocab", "seq": "ctx", "maxpos": "maxpos", "rope_theta": "theta", "eps": "eps", "experts": "nexp", "topk": "topk", "aux": "auxw"}
 MESHES = ["tp=2", "dp=2", "cp=2", "ep=2", "tp=2,dp=2"]
+ZERO = {"dp=2": [1, 3], "dp=2,tp=2": [3], "ep=2,dp=2": [2], "cp=2,dp=2": [1]}
+if os.environ.get("MT_LONG"):
+    ZERO = {mesh: [0, 1, 2, 3] for mesh in ZERO}
 
 
 class Recorded:
@@ -49,6 +52,22 @@ def run(dtype, micro_batch, *more, steps=0):
                os.path.join(FOLDER, "weights.safetensors"), os.path.join(FOLDER, "batches.safetensors"), steps)
 
 
+def shared_out():
+    """what ranks share out of the optimizer's state, gradients and parameters, against the recorded values"""
+    recorded = Recorded()
+    for mesh, levels in ZERO.items():
+        ranks = math.prod(int(axis[3:]) for axis in mesh.split(",") if axis[:2] in ("dp", "ep"))
+        # the balance loss of moe is a mean per microbatch: one of as many samples as were recorded, or the same on one rank
+        want = recorded if MODEL != "moe" or ranks <= SIZES["batch"] else run("f64", ranks)
+        for level in levels:
+            options = ["--mesh", mesh, "--set", "parallel.zero=%d" % level]
+            yield " ".join(options), lambda: differences(run("f64", max(1, SIZES["batch"] // ranks), *options), want, "f64")
+    for dtype, level in ("f32", 3), ("bf16", 1):
+        kind = "loss" if dtype == "bf16" and MODEL == "moe" else dtype
+        options = ["--mesh", "dp=2", "--set", "parallel.zero=%d" % level]
+        yield "%s zero %d" % (dtype, level), lambda: differences(run(dtype, 1, *options), recorded, kind)
+
+
 def on_meshes():
     """gradients and three steps on every mesh, with sequence parallelism and without, against one rank"""
     one = run("f64", SIZES["batch"], steps=3)
@@ -74,7 +93,7 @@ def in_chunks():
         yield "chunks of %d" % tokens, lambda: differences(run("f64", SIZES["batch"], "--set", "train.chunk=%d" % tokens), Recorded(), "f64")
 
 
-WAYS = {"meshes": on_meshes, "chunks": in_chunks}
+WAYS = {"meshes": on_meshes, "chunks": in_chunks, "zero": shared_out}
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     failed = compared("%s %s" % (RUNNER, CASE), WAYS.get(WHAT, on_one_rank)())

@@ -3,6 +3,7 @@ what a plan needs of memory falls by what is said, results stay.
 
 usage: zero.py MTC MTRUN MTDATA [CASE…]"""
 
+import shutil
 from mt import *
 
 SIZES = dict(hidden=32, layers=3, nheads=4, ctx=16, maxpos=16, nvocab=251, pdrop=0)
@@ -36,6 +37,81 @@ def reduced_where_they_lie():
         assert two <= one + 4096, (block, one, two)
 
 
+
+TRAIN = dict(train_micro_batch=2, train_global_batch=8, train_steps=3, train_clip=1.0, train_optimizer__lr=1e-2,
+             train_schedule__warmup=1, train_schedule__min=1e-3)
+
+
+def compiled(level, mesh="dp=2", dtype="f32", **more):
+    return compile(os.path.join(MODELS, "gpt2.mt"), *floats(dtype), "--mesh", mesh, plan="zero%d.%s.plan" % (level, dtype),
+                   **{**SIZES, **TRAIN, "parallel_zero": level, **more})
+
+
+def data():
+    return ["--data", prepare("text", "".join(chr(97 + i * i % 23) for i in range(4000)))]
+
+
+def equal(a, b, what):
+    for key in ("loss", "grad_norm"):
+        same([l[key] for l in a.log], [l[key] for l in b.log], what + " " + key)
+    assert a.grads == b.grads and a.final == b.final, what
+
+
+@case
+def levels_agree():
+    # 0 and 1 add up the gradients of a step once, 2 and 3 those of each microbatch: then bit for bit
+    feed = data()
+    for mesh in ("dp=2", "cp=2,tp=2"):
+        r = [run(compiled(level, mesh, nvocab=256), *feed) for level in range(4)]
+        equal(r[3], r[2], mesh + ": 3 and 2")
+        same(r[1].grads, r[0].grads, mesh)
+        for level in 1, 2, 3:
+            for key in "loss", "grad_norm":
+                near([l[key] for l in r[level].log], [l[key] for l in r[0].log], 1e-5, "%s %d" % (mesh, level))
+
+
+@case
+def checkpoints_between_levels():
+    # written at one level, read at another: the same parameters, and the same steps from there
+    feed = data()
+    plans = [compiled(level, dtype="bf16", nvocab=256) for level in range(4)]
+    call([MTRUN, plans[0], *feed, "--steps", 1, "--threads", 1, "--save", "a"])
+    for level, plan in enumerate(plans):
+        call([MTRUN, plan, *feed, "--steps", 1, "--threads", 1, "--resume", "a/step_00000001", "--final", "f%d" % level])
+        same(load("f%d" % level), load("a/step_00000001/model.safetensors"), plan)
+    wholes = [run(plan, *feed) for plan in plans]
+    for a in range(4):
+        shutil.rmtree("ck", ignore_errors=True)
+        call([MTRUN, plans[a], *feed, "--steps", 1, "--threads", 1, "--save", "ck"])
+        for b in range(4):
+            on = run(plans[b], *feed, "--resume", "ck/step_00000001")
+            near([l["loss"] for l in on.log], [l["loss"] for l in wholes[b].log[1:]], 1e-3, "%d to %d" % (a, b))
+
+
+@case
+def memory_falls():
+    # all dims divide by the ranks: moments and masters at 1, gradients at 2, what is read of parameters at 3
+    def memory(level, mesh, dtype):
+        return planned(compiled(level, mesh, dtype, nvocab=256, hidden=64, layers=6, train_micro_batch=1))
+
+    for dtype in ("bf16", "f32"):
+        for mesh, ranks in ("dp=2", 2), ("dp=4", 4):
+            m = [memory(level, mesh, dtype) for level in range(4)]
+            master = "params" if dtype == "bf16" else None
+            read = "copies" if dtype == "bf16" else "params"
+            for block, first in (("moments", 1), (master, 1), ("grads", 2), (read, 3)):
+                for level in range(4) if block else ():
+                    want = m[0][block] if level < first else m[0][block] / ranks
+                    assert abs(m[level][block] - want) <= 64 * 200, (dtype, mesh, block, level, m[level][block], want)
+
+
+@case
+def settings_are_checked():
+    bad = [("parallel.zero=4", "MT0335", "at most 3, got 4"), ("parallel.zero=0.5", "MT0335", "whole number"),
+           ("parallel.zero=all", "MT0331", "a number, got all"), ("parallel.bucket=0", "MT0335", "at least 1, got 0")]
+    for setting, code, text in bad:
+        p = call([MTC, "check", os.path.join(MODELS, "gpt2.mt"), "--set", setting], code=1)
+        assert code in p.stderr and text in p.stderr, p.stderr
 
 
 main()
