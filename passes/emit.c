@@ -305,6 +305,12 @@ static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
   switch (g->stored[v]) {
   case STORED_arg: return input_of(e, g->f, v)->here;
   case STORED_var: return e->var[n->attr.var];
+  case STORED_part: {
+    const Type *of = &e->m->type.at[e->m->var.at[g->part_of[v]].type];
+    int k = 0;
+    if (!is_part_in_place(e->m, of, t, &k)) bug("emit: a value of %s is no part of a variable", g->f->name);
+    return plan_buffer_part(e->p, name, e->var[g->part_of[v]], e->dim[of->dim[k]], e->dim[t->dim[k]], type_bytes(e->m, t));
+  }
   case STORED_temp:
     return plan_buffer(e->p, name, g->lent[v] ? MEM_grads : MEM_activations, g->at[v], type_bytes(e->m, t), t->dtype);
   default: bug("emit: a value of %s has no place", g->f->name);

@@ -84,8 +84,13 @@ static void required(Fuse *u) {
   }
   for (uint32_t i = 0; i < f->ret.n; i++) u->stored[f->ret.at[i]] = WHY_returned;
   for (uint32_t i = 0; i < f->arg.n; i++) u->stored[f->arg.at[i]] = WHY_given;
-  for (NodeId i = 1; i < f->node.n; i++)
-    if (fn_node(f, i)->op == OP_read) u->stored[fn_node(f, i)->out] = WHY_given;
+  for (NodeId i = 1; i < f->node.n; i++) {
+    const Node *n = fn_node(f, i), *from = n->op == OP_take_shard ? def(u, node_in(f, n)[0]) : 0;
+    int dim;
+    if (n->op == OP_read) u->stored[n->out] = WHY_given;
+    if (!from || from->op != OP_read || !is_part_in_place(u->m, val_type(f, from->out), val_type(f, n->out), &dim)) continue;
+    u->stored[n->out] = WHY_given, u->g->part_of[n->out] = from->attr.var;
+  }
 }
 
 static bool never_stored(const Node *n) { return is_leaf(n) || op_is_view(n->op) || n->op == OP_const; }
@@ -453,6 +458,7 @@ static Stored stored_as(const Fuse *u, ValId v) {
   const Node *n = def(u, v);
   if (!n) return STORED_arg;
   if (u->g->within[v].in) return STORED_within;
+  if (u->g->part_of[v]) return STORED_part;
   if (n->op == OP_read) return u->m->var.at[n->attr.var].kind == VAR_scalar ? STORED_slot : STORED_var;
   return val_type(u->f, v)->ndim ? STORED_temp : STORED_small;
 }
@@ -494,7 +500,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
   *g = (Groups){.m = m, .f = f, .arena = a};
   g->stored = NEW_N(a, uint8_t, n), g->moved = NEW_N(a, bool, n), g->returned = NEW_N(a, bool, n);
   g->group_of = NEW_N(a, uint32_t, n), g->last = NEW_N(a, uint32_t, n), g->at = NEW_N(a, int64_t, n);
-  g->flight = NEW_N(a, uint32_t, n);
+  g->flight = NEW_N(a, uint32_t, n), g->part_of = NEW_N(a, VarId, n);
   g->lent = NEW_N(a, bool, n), g->over = NEW_N(a, ValId, n);
   g->born = NEW_N(a, uint32_t, n), g->within = NEW_N(a, Within, n), g->made_of_parts = NEW_N(a, bool, n);
   u->stored = g->why = NEW_N(a, uint8_t, n), u->reach = NEW_N(a, uint32_t, n);
@@ -522,7 +528,7 @@ Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart) {
       for (uint32_t k = 0; k < node->nout && late == is_late(u, node) && !is_tile(node->op); k++) {
         ValId v = node->out + k;
         if (g->made_of_parts[v]) place_whole(u, v);
-        else if (u->stored[v] && node->op != OP_read) place_value(u, i, v, &w);
+        else if (u->stored[v] && node->op != OP_read && !g->part_of[v]) place_value(u, i, v, &w);
       }
     }
   for (ValId v = 1; v < n; v++) {

@@ -45,9 +45,9 @@ typedef enum {
 #undef X
 } StoredWhy;
 
-// small: no dims; slot: of the scalar block; within: a part of another value
+// small: no dims; slot: of the scalar block; within: a part of another value; part: the rank's part of a variable
 typedef enum {
-  STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot, STORED_within
+  STORED_no, STORED_temp, STORED_small, STORED_var, STORED_arg, STORED_slot, STORED_within, STORED_part
 } Stored;
 // in 0: its own place; else elements from the start of `in`, and along v's dims
 typedef struct { ValId in; int64_t at, stride[MAX_DIMS]; } Within;
@@ -90,6 +90,7 @@ typedef struct {
   uint32_t *born;                            // by value: group_of, but of a value made of parts the first part's
   Within   *within;                          // by value
   bool     *made_of_parts;                   // by value: nothing makes it but its parts, each in its place
+  VarId    *part_of;                         // by value: it is this rank's part of what lies there (STORED_part)
   ValId    *over;                            // by value: where it lies instead of in a place of its own; see find_over
   // by value: byte offset in its block (temps), index (small); made by memory_plan
   int64_t  *at;
@@ -109,6 +110,9 @@ typedef VEC(Early) Earlies;
 Earlies early_sums(const Module *m, Arena *a);
 // Puts collectives where they are started, and says when they are waited for. Before memory_plan.
 void overlap(Groups *g, const Earlies *early);
+// `part` has the entries of one of the parts that `whole` is cut into along its first dim (of those longer than 1), which
+// is *dim.
+bool is_part_in_place(const Module *m, const Type *whole, const Type *part, int *dim);
 void find_within(Groups *g, const uint32_t *uses);               // once g->why says what is stored; uses: by value
 // Results take the places of operands that nothing reads after their step. Where v lies: itself, or that operand.
 void find_over(Groups *g);

@@ -27,8 +27,7 @@ typedef struct {
   NodeId *node;                              // by node of from
   Map have;                                  // (value of from, type) -> value of to
   bool clash;                                // two strong rules met: reported, and nothing more is made
-  const VarId *owner;                        // zero_owners, zero_sums; 0: not where parameters are updated
-  const bool *sums_up;
+  const VarId *owner;                        // zero_owners; 0: not where parameters are updated, or not in parts
 } Walk;
 
 // ---- messages ---------------------------------------------------------------------------------------------
@@ -302,7 +301,7 @@ static void keep_free(Space *s, uint8_t without, const Type *have) {
 static void share(const Walk *w, NodeId id, Space *s, uint8_t without) {
   const Node *n = fn_node(w->from, id);
   VarId p = 0;
-  if (!w->owner || (!w->r->zero && !w->sums_up[id])) return;
+  if (!w->owner) return;
   for (uint32_t i = 0; i < n->nin && !p; i++)
     if (val_type(w->from, node_in(w->from, n)[i])->ndim) p = w->owner[node_in(w->from, n)[i]];
   const Type *part = p && w->r->part[p] ? &w->m->type.at[w->r->part[p]] : 0;
@@ -481,7 +480,7 @@ static void step(Walk *w, NodeId id) {
     w->now[n->out + i] = out + i;
   }
   VarKind kind = n->op == OP_read ? m->var.at[n->attr.var].kind : VAR_scalar;
-  if (!w->owner && w->r->zero == 3 && (kind == VAR_param || kind == VAR_copy)) w->now[n->out] = gathered(w, id);
+  if (w->weak && w->r->zero == 3 && (kind == VAR_param || kind == VAR_copy)) w->now[n->out] = gathered(w, id);
 }
 
 static bool function(Rules *r, Fn *f, bool weak) {
@@ -492,7 +491,7 @@ static bool function(Rules *r, Fn *f, bool weak) {
   w.anywhere = NEW_N(m->arena, bool, f->val.n), w.now = NEW_N(m->arena, ValId, f->val.n);
   w.node = NEW_N(m->arena, NodeId, f->node.n);
   map_init(&w.have, m->arena);
-  if (!weak) w.owner = zero_owners(f, m->arena), w.sums_up = zero_sums(f, m->arena);
+  if (!weak && r->zero) w.owner = zero_owners(f, m->arena);
   for (uint32_t i = 0; i < f->arg.n; i++) {
     ValId v = f->arg.at[i];
     TypeId t = 0;

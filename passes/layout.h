@@ -49,7 +49,6 @@ const uint8_t *delay_sums(const Rules *r, const Fn *f, bool weak, const NodeId *
 Type  zero_part(const Module *m, Type t, uint8_t axes);           // t cut by these axes, too, as far as they divide
 void  zero_lay_out(const Rules *r);          // variables as r->zero says, once the parts are known, and their reads
 VarId *zero_owners(const Fn *f, Arena *a);   // by value of an update: the parameter that it belongs to
-bool *zero_sums(const Fn *f, Arena *a);      // by node of an update: what it makes is only summed up whole
 
 // Every collective: function, kind, axes, bytes on a rank, model line, why; those up to `small` bytes are marked.
 void layout_report(const Module *m, int64_t small, Text *t);

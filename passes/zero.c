@@ -8,8 +8,6 @@
 //   parallel.zero = 1   the optimizer's moments; parameters that have a compute copy
 //   parallel.zero = 2   gradients, too: each microbatch's sum is scattered
 //   parallel.zero = 3   what forward and backward read of the parameters, too: gathered where it is used
-//
-// At any level the global norm is summed up by these parts, so levels agree bit for bit where gradients do.
 #include "passes/layout.h"
 
 static bool divides(const Module *m, const Type *t, int k, int64_t ways) {
@@ -80,16 +78,4 @@ VarId *zero_owners(const Fn *f, Arena *a) {
     for (uint32_t i = 0; i < n->nout; i++) owner[n->out + i] = of;
   }
   return owner;
-}
-
-bool *zero_sums(const Fn *f, Arena *a) {
-  bool *sums = NEW_N(a, bool, f->node.n), *other = NEW_N(a, bool, f->val.n);
-  for (uint32_t i = 0; i < f->ret.n; i++) other[f->ret.at[i]] = true;
-  for (NodeId id = f->node.n; id-- > 1;) {
-    const Node *n = fn_node(f, id);
-    if (n->nout == 1 && n->op != OP_read)
-      sums[id] = val_type(f, n->out)->ndim ? !other[n->out] : n->op == OP_sum && val_type(f, node_in(f, n)[0])->ndim;
-    for (uint32_t i = 0; i < n->nin; i++) other[node_in(f, n)[i]] |= !sums[id];
-  }
-  return sums;
 }

@@ -2,7 +2,7 @@
 #include "runtime/coll.h"
 #include <string.h>
 
-enum { GRAIN = 1 << 14 };
+enum { GRAIN = 1 << 14, BLOCK = 4096 };      // elements
 
 static size_t width(const Coll *j) { return dtype_bytes(j->x->dtype); }
 
@@ -38,7 +38,6 @@ void coll_sum(const Coll *j, int64_t at, int64_t n, char *to) {
 
 // Blocks lo … hi-1 of this member's share: made here, and put to all.
 static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
-  enum { BLOCK = 4096 };
   const Coll *j = with;
   _Alignas(64) char room[BLOCK * 8];
   (void)worker;
@@ -52,22 +51,35 @@ static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
   }
 }
 
+// Blocks of this member's pieces. A piece may be put where this member's own term lies.
 static void scatter_task(void *with, int64_t lo, int64_t hi, int worker) {
   const Coll *j = with;
   const PlanColl *x = j->x;
+  _Alignas(64) char room[BLOCK * 8];
   (void)worker;
-  for (int64_t o = lo; o < hi; o++)
-    coll_sum(j, (o * j->n + j->place) * x->inner, x->inner, j->to[j->place] + (size_t)(o * x->inner) * width(j));
+  for (int64_t u = lo; u < hi; u++) {
+    int64_t blocks = (x->inner + BLOCK - 1) / BLOCK, o = u / blocks, at = u % blocks * BLOCK, n = MIN(BLOCK, x->inner - at);
+    coll_sum(j, (o * j->n + j->place) * x->inner + at, n, room);
+    memcpy(j->to[j->place] + (size_t)(o * x->inner + at) * width(j), room, (size_t)n * width(j));
+  }
+}
+
+// Each member gives its piece where it gets it: its place differs from member to member.
+static bool gathers_in_place(const Coll *j) {
+  return j->x->outer == 1 && j->from[j->place] == j->to[j->place] + (size_t)(j->place * j->x->inner) * width(j);
 }
 
 static void gather_task(void *with, int64_t lo, int64_t hi, int worker) {
   const Coll *j = with;
   const PlanColl *x = j->x;
   size_t bytes = (size_t)x->inner * width(j);
+  bool here = gathers_in_place(j);
   (void)worker;
   for (int64_t u = lo; u < hi; u++) {
     int64_t o = u / j->n, m = u % j->n;
-    memcpy(j->to[j->place] + (size_t)u * bytes, j->from[m] + (size_t)o * bytes, bytes);
+    if (here && m == j->place) continue;
+    if (here) memcpy(j->to[j->place] + (size_t)u * bytes, j->to[m] + (size_t)u * bytes, bytes);
+    else memcpy(j->to[j->place] + (size_t)u * bytes, j->from[m] + (size_t)o * bytes, bytes);
   }
 }
 
@@ -99,7 +111,9 @@ void coll_run(Work *w, const Coll *j) {
     case COLL_all_reduce: case COLL_all_max:
       work_run(w, all_task, with, ((x->inner + j->n - 1) / j->n + 4095) / 4096, 4);
       break;
-    case COLL_reduce_scatter: work_run(w, scatter_task, with, x->outer, grain); break;
+    case COLL_reduce_scatter:
+      work_run(w, scatter_task, with, x->outer * ((x->inner + BLOCK - 1) / BLOCK), MAX(1, MIN(grain, 4)));
+      break;
     case COLL_all_gather: work_run(w, gather_task, with, x->outer * j->n, grain); break;
     case COLL_all_to_all: work_run(w, exchange_task, with, x->outer * j->n * x->gather, grain); break;
     case COLL_COUNT: break;

@@ -404,7 +404,7 @@ Work *dev_work(Dev *d) { return d->work; }
 void *dev_slot(Dev *d, uint32_t slot) { return d->scalars + d->plan->slot.at[slot - 1].at; }
 void *dev_at(Dev *d, PlanArg at) {
   const PlanBuffer *b = &d->plan->buffer.at[at.buffer];
-  return d->block[b->mem] + b->at + at.at;
+  return d->block[b->mem] + b->at + plan_part_at(d->plan, b, comm_rank(d->options.comm)) + at.at;
 }
 
 // ---- measurements ------------------------------------------------------------------------------------------------

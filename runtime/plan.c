@@ -290,7 +290,9 @@ static void write_memory(const Plan *p, Text *t) {
   for (uint32_t i = 1; i < p->buffer.n; i++) {
     const PlanBuffer *b = &p->buffer.at[i];
     text_puts(t, "buffer"), put_int(t, i), put_word(t, b->name), put_word(t, mem_name[b->mem]), put_int(t, b->at);
-    put_int(t, b->bytes), put_word(t, dtype_name(b->dtype)), text_puts(t, "\n");
+    put_int(t, b->bytes), put_word(t, dtype_name(b->dtype));
+    if (b->of) text_puts(t, " part"), put_int(t, b->of), put_int(t, b->whole), put_int(t, b->part);
+    text_puts(t, "\n");
   }
   for (uint32_t i = 0; i < p->slot.n; i++) {
     text_puts(t, "slot"), put_word(t, p->slot.at[i].name), put_word(t, dtype_name(p->slot.at[i].dtype));
@@ -305,6 +307,7 @@ static void read_buffer(Reader *r) {
   row_id(r, r->plan->buffer.n);
   PlanBuffer b = {.name = get_word(r)};
   b.mem = (PlanMem)GET(r, mem_name, "memory"), b.at = get_size(r), b.bytes = get_size(r), b.dtype = get_dtype(r);
+  if (get_flag(r, "part")) b.of = get_id(r), b.whole = get_id(r), b.part = get_id(r);
   vec_push(r->plan->arena, &r->plan->buffer, b);
 }
 static void read_slot(Reader *r) {

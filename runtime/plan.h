@@ -32,7 +32,9 @@ typedef enum {
   MEM_COUNT
 } PlanMem;
 
-typedef struct { Str name; PlanMem mem; int64_t at, bytes; DType dtype; } PlanBuffer;   // at: multiple of 64
+// at: multiple of 64. of: this rank's part of that buffer, a parameter's or gradient's: its storage is cut along its
+// first dim, from entries of dim `whole` to those of its part `part`, and the parts lie side by side; 0: no part
+typedef struct { Str name; PlanMem mem; int64_t at, bytes; DType dtype; uint32_t of, whole, part; } PlanBuffer;
 typedef struct { uint32_t buffer; int64_t at; } PlanArg;           // at: byte offset in the buffer
 typedef struct { Str name; DType dtype; int64_t at; } PlanSlot;    // of the scalar block: f64 or i64, at a multiple of 8
 
@@ -130,6 +132,7 @@ typedef struct {
 //                        one of them is true
 //   reduce_scatter       from [outer, members, inner] to [outer, inner]: the sum of everybody's piece `place`
 //   all_gather           from [outer, inner] to [outer, members, inner]
+//                        of these two, with outer 1, the smaller may be the rank's part of the larger, in its place
 //   all_to_all           from [outer, gather, mid, members · scatter, inner] to [outer, members · gather, mid, scatter,
 //                        inner]; turned: the other way round, the dim that is scattered is the slower one
 #define PLAN_COLLS(X) X(all_reduce) X(all_max) X(reduce_scatter) X(all_gather) X(all_to_all)
@@ -247,6 +250,7 @@ uint32_t plan_dim(Plan *p, PlanDim d);
 uint32_t plan_line(Plan *p, const char *path, uint32_t line, uint32_t col, const char *what);   // equal ones have one id
 // Reserves the next bytes of a block (at a multiple of 64), or names a range that a memory pass chose (at >= 0).
 uint32_t plan_buffer(Plan *p, const char *name, PlanMem mem, int64_t at, int64_t bytes, DType t); // at -1: the next; the block grows
+uint32_t plan_buffer_part(Plan *p, const char *name, uint32_t of, uint32_t whole, uint32_t part, int64_t bytes);
 uint32_t plan_slot(Plan *p, const char *name, DType t);            // 1 + index; the next free 8 bytes; an old name gives its slot
 PlanArg  plan_slot_arg(Plan *p, uint32_t slot);                    // as a kernel's argument
 uint32_t plan_gemm(Plan *p, PlanGemm g);                           // equal ones have one id
@@ -275,6 +279,7 @@ const PlanDim *plan_whole(const Plan *p, uint32_t dim);            // the dim, o
 // Entries first … first+n-1 of a dim's whole are rank's part; of a whole dim all.
 void     plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int64_t *n);
 int64_t  plan_coord(const Plan *p, int64_t rank, uint32_t axis);
+int64_t  plan_part_at(const Plan *p, const PlanBuffer *b, int64_t rank);   // bytes in front of a part in its buffer; else 0
 Storage  plan_part(const Plan *p, const PlanVar *v, int64_t rank);   // of rank's part of the variable
 // It is the first rank with this part, or this share of a sum; added: it is not the first with a share.
 bool     plan_owns(const Plan *p, const PlanVar *v, int64_t rank, bool *added);

@@ -45,7 +45,14 @@ uint32_t plan_line(Plan *p, const char *path, uint32_t line, uint32_t col, const
 uint32_t plan_buffer(Plan *p, const char *name, PlanMem mem, int64_t at, int64_t bytes, DType t) {
   if (at < 0) at = (p->memory[mem] + 63) / 64 * 64;
   p->memory[mem] = MAX(p->memory[mem], at + bytes);
-  vec_push(p->arena, &p->buffer, (PlanBuffer){intern(p->in, name), mem, at, bytes, t});
+  vec_push(p->arena, &p->buffer, (PlanBuffer){.name = intern(p->in, name), .mem = mem, .at = at, .bytes = bytes, .dtype = t});
+  return p->buffer.n - 1;
+}
+
+uint32_t plan_buffer_part(Plan *p, const char *name, uint32_t of, uint32_t whole, uint32_t part, int64_t bytes) {
+  PlanBuffer b = p->buffer.at[of];
+  b.name = intern(p->in, name), b.of = of, b.whole = whole, b.part = part, b.bytes = bytes;
+  vec_push(p->arena, &p->buffer, b);
   return p->buffer.n - 1;
 }
 
@@ -184,6 +191,14 @@ void plan_cut(const Plan *p, const PlanDim *d, int64_t rank, int64_t *first, int
   int64_t place = 0;
   for (uint32_t k = 0; k < d->ncut; k++) place = place * p->axis.at[d->cut[k]].size + plan_coord(p, rank, d->cut[k]);
   *first = place * d->size, *n = d->size;
+}
+
+int64_t plan_part_at(const Plan *p, const PlanBuffer *b, int64_t rank) {
+  int64_t first, n, before = 0;
+  if (!b->of) return 0;
+  plan_cut(p, &p->dim.at[b->part], rank, &first, &n);
+  if (p->dim.at[b->whole].whole) plan_cut(p, &p->dim.at[b->whole], rank, &before, &(int64_t){0});
+  return (first - before) / n * b->bytes;
 }
 
 Storage plan_part(const Plan *p, const PlanVar *v, int64_t rank) {

@@ -55,6 +55,19 @@ static bool check_dims(Check *c) {
   return true;
 }
 
+// The rank's part of another buffer: as many as there are lie side by side in it.
+static bool part_right(const Plan *p, uint32_t id) {
+  const PlanBuffer *b = &p->buffer.at[id];
+  if (b->of >= id || b->part >= p->dim.n || b->whole >= p->dim.n) return false;
+  const PlanBuffer *of = &p->buffer.at[b->of];
+  const PlanDim *part = &p->dim.at[b->part], *whole = &p->dim.at[b->whole];
+  bool right = !of->of && of->mem == b->mem && of->at == b->at && of->dtype == b->dtype && part->whole && part->size;
+  right = right && plan_whole(p, b->part) == plan_whole(p, b->whole) && part->ncut > whole->ncut;
+  right = right && !memcmp(part->cut, whole->cut, whole->ncut) && b->bytes >= 0;
+  int64_t all;
+  return right && mul_ok(whole->size / part->size, b->bytes, &all) && all <= of->bytes;
+}
+
 static bool check_memory(Check *c) {
   const Plan *p = c->p;
   int64_t total = 0;
@@ -65,6 +78,7 @@ static bool check_memory(Check *c) {
     return no(c, "the block of scalars has %lld bytes, not %d", (long long)p->memory[MEM_scalars], SCALAR_BLOCK);
   for (uint32_t i = 1; i < p->buffer.n; i++) {
     const PlanBuffer *b = &p->buffer.at[i];
+    if (b->of && !part_right(p, i)) return no(c, "buffer %u (%s) is no part of one above it", i, b->name);
     if (b->at < 0 || b->at % 64 || b->bytes < 0 || b->at > p->memory[b->mem] ||
         b->bytes > p->memory[b->mem] - b->at)
       return no(c, "buffer %u (%s) is not inside its block: %s has %lld bytes", i, b->name, mem_name[b->mem],
@@ -316,8 +330,9 @@ typedef struct { PlanMem mem; int64_t at, end; bool read, written; uint32_t buff
 enum { READ = 1, WRITTEN = 2 };
 
 static Touch touch(const Plan *p, const PlanArg *a, int64_t count, DType t, unsigned how) {
-  const PlanBuffer *b = &p->buffer.at[a->buffer];
+  const PlanBuffer *b = &p->buffer.at[a->buffer], *of = &p->buffer.at[b->of];
   int64_t at = b->at + a->at;
+  if (b->of) return (Touch){b->mem, of->at, of->at + of->bytes, how & READ, how & WRITTEN, b->of}; // on one of the ranks
   return (Touch){b->mem, at, at + count * (int64_t)dtype_bytes(t), how & READ, how & WRITTEN, a->buffer};
 }
 
@@ -373,6 +388,17 @@ static bool gemm_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t
   return (!meets(&t[0], &t[1]) && !meets(&t[0], &t[2])) || no(c, "gemm %u writes what it reads", in->what);
 }
 
+// A sum of parts, or what is gathered, whose smaller operand is the rank's part of the larger.
+static bool works_on_parts(const Plan *p, const PlanColl *x, const PlanArg *a) {
+  if (x->kind != COLL_reduce_scatter && x->kind != COLL_all_gather) return false;
+  const PlanArg *less = x->kind == COLL_reduce_scatter ? &a[0] : &a[1], *more = x->kind == COLL_reduce_scatter ? &a[1] : &a[0];
+  const PlanBuffer *b = &p->buffer.at[less->buffer];
+  if (b->of != more->buffer || less->at || more->at || x->outer != 1) return false;
+  uint8_t axes = 0;
+  for (uint32_t k = p->dim.at[b->whole].ncut; k < p->dim.at[b->part].ncut; k++) axes |= (uint8_t)(1u << p->dim.at[b->part].cut[k]);
+  return axes == x->axes && x->inner * (int64_t)dtype_bytes(x->dtype) == b->bytes;
+}
+
 static bool coll_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t, int *n) {
   const Plan *p = c->p;
   if (!in->what || in->what >= p->coll.n || in->narg != 2) return no(c, "no collective %u", in->what);
@@ -384,6 +410,7 @@ static bool coll_touches(Check *c, const PlanIns *in, const PlanArg *a, Touch *t
     t[(*n)++] = touch(p, &a[i], count, x->dtype, i ? READ : WRITTEN);
   }
   bool same = x->kind <= COLL_all_max && t[0].mem == t[1].mem && t[0].at == t[1].at;
+  same = same || works_on_parts(p, x, a);
   return same || !meets(&t[0], &t[1]) || no(c, "collective %u writes what it reads", in->what);
 }
 

@@ -103,6 +103,11 @@ def memory_falls():
                 for level in range(4) if block else ():
                     want = m[0][block] if level < first else m[0][block] / ranks
                     assert abs(m[level][block] - want) <= 64 * 200, (dtype, mesh, block, level, m[level][block], want)
+            # parts lie in their variables; from 2 on a gradient is whole beside what it is scattered to, at 3 parameters
+            # are whole one layer at a time
+            large = 64 * 256 * 4
+            for level, more in (1, 4096), (2, 3 * large), (3, 4 * large + m[0][read] / 6):
+                assert m[level]["activations"] <= m[0]["activations"] + more, (dtype, mesh, level, m)
 
 
 @case
