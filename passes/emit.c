@@ -80,13 +80,27 @@ static void emit_head(Emit *e, const EmitOptions *o) {
   }
 }
 
-// The axes over which a gradient holds the sum once a step's microbatches are done.
-static uint8_t summed(const Emit *e, VarId v) {
+// A part that lies in one piece in its variable.
+static uint32_t part_buffer(Emit *e, const char *name, VarId v, const Type *part) {
+  const Type *of = &e->m->type.at[e->m->var.at[v].type];
+  int k = 0;
+  if (!is_part_in_place(e->m, of, part, &k)) bug("emit: %s is no part of a variable", name);
+  return plan_buffer_part(e->p, name, e->var[v], e->dim[of->dim[k]], e->dim[part->dim[k]], type_bytes(e->m, part));
+}
+
+// What a gradient is once a step's microbatches are done: a sum over these axes, or this rank's part of it.
+static void emit_sum(Emit *e, VarId v, PlanVar *pv) {
   for (uint32_t i = 0; i < e->early.n; i++) {
-    const Node *n = fn_node(e->early.at[i].f, e->early.at[i].node);
-    if (e->early.at[i].var == v && n->op == OP_all_reduce) return n->attr.axes;
+    const Fn *f = e->early.at[i].f;
+    const Node *n = fn_node(f, e->early.at[i].node);
+    const Type *t = val_type(f, n->out), *whole = &e->m->type.at[e->m->var.at[v].type];
+    int k;
+    if (e->early.at[i].var != v || (n->op != OP_all_reduce && !is_part_in_place(e->m, whole, t, &k))) continue;
+    pv->partial &= (uint8_t)~n->attr.axes;
+    if (n->op == OP_all_reduce) continue;
+    for (int d = 0; d < t->ndim; d++) pv->dim[d] = e->dim[t->dim[d]];
+    pv->buffer = e->sum[e->early.at[i].number] = part_buffer(e, e->m->var.at[v].name, v, t);
   }
-  return 0;
 }
 
 static void emit_vars(Emit *e) {
@@ -111,10 +125,11 @@ static void emit_vars(Emit *e) {
       if ((int)x->kind != k || x->kind == VAR_scalar) continue;
       PlanVar pv = {.name = plan_str(p, x->name), .kind = kind[k], .dtype = t->dtype, .ndim = t->ndim,
                     .of = x->of ? row[x->of] : 0, .init = init[x->init], .a = x->a, .b = x->b, .decay = x->decay,
-                    .partial = (uint8_t)(x->partial & ~summed(e, v)),
+                    .partial = x->partial,
                     .line = line_of(e, x->loc, "param")};
       for (int i = 0; i < t->ndim; i++) pv.dim[i] = e->dim[t->dim[i]], pv.axis[i] = x->axis[i];
       pv.buffer = e->var[v] = plan_buffer(p, x->name, mem[k], -1, type_bytes(m, t), t->dtype);
+      if (x->kind == VAR_grad) emit_sum(e, v, &pv);
       row[v] = p->var.n;
       vec_push(p->arena, &p->var, pv);
     }
@@ -305,12 +320,7 @@ static uint32_t make_buffer(Emit *e, const Where *w, ValId v) {
   switch (g->stored[v]) {
   case STORED_arg: return input_of(e, g->f, v)->here;
   case STORED_var: return e->var[n->attr.var];
-  case STORED_part: {
-    const Type *of = &e->m->type.at[e->m->var.at[g->part_of[v]].type];
-    int k = 0;
-    if (!is_part_in_place(e->m, of, t, &k)) bug("emit: a value of %s is no part of a variable", g->f->name);
-    return plan_buffer_part(e->p, name, e->var[g->part_of[v]], e->dim[of->dim[k]], e->dim[t->dim[k]], type_bytes(e->m, t));
-  }
+  case STORED_part: return part_buffer(e, name, g->part_of[v], t);
   case STORED_temp:
     return plan_buffer(e->p, name, g->lent[v] ? MEM_grads : MEM_activations, g->at[v], type_bytes(e->m, t), t->dtype);
   default: bug("emit: a value of %s has no place", g->f->name);

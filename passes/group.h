@@ -104,7 +104,8 @@ typedef struct {
 // apart: every value in memory and every op its own kernel
 Groups *fuse(Module *m, const Fn *f, Arena *a, bool apart);
 // A sum of a gradient over ranks that the update asks for, made in a step's last microbatch as soon as it is whole there:
-// all_reduce in the gradient's place, reduce_scatter in one of its own. node: of f, the update.
+// in the gradient's place, or a reduce_scatter to a part that does not lie in one piece in one of its own. node: of f, the
+// update.
 typedef struct Early { VarId var; const Fn *f; NodeId node; uint32_t number; } Early;
 typedef VEC(Early) Earlies;
 Earlies early_sums(const Module *m, Arena *a);

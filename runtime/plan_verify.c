@@ -653,6 +653,8 @@ static bool live_touch(Check *c, const Touch *t, Span *s, int64_t now, const Pla
   return true;
 }
 
+static uint32_t whole_buffer(const Plan *p, uint32_t b) { return p->buffer.at[b].of ? p->buffer.at[b].of : b; }
+
 // The functions run one after the other; later[i]: it is not the first microbatch's.
 static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_t nfn) {
   const Plan *p = c->p;
@@ -663,14 +665,14 @@ static bool check_lives(Check *c, const uint32_t *fn, const bool *later, uint32_
   Touch t[KERNEL_ARGS + 1];
   int ntouch;
   for (uint32_t i = 1; i < p->var.n; i++) {
-    Span *s = &span[p->var.at[i].buffer];
+    Span *s = &span[whole_buffer(p, p->var.at[i].buffer)];
     s->lasting = true;
     if (p->var.at[i].kind != PVAR_grad) s->first = 1, s->last = INT64_MAX;
   }
   for (uint32_t i = 0; i < nfn; i++)         // what the last microbatch leaves for the update
     for (uint32_t k = 0; k < p->fn.at[fn[i]].ins.n; k++) {
       const PlanIns *in = &p->fn.at[fn[i]].ins.at[k];
-      if (in->op == PI_coll && in->when == WHEN_last) span[p->arg.at[in->arg].buffer].lasting = true;
+      if (in->op == PI_coll && in->when == WHEN_last) span[whole_buffer(p, p->arg.at[in->arg].buffer)].lasting = true;
     }
   for (uint32_t i = 0; i < nfn; i++) {
     const PlanFn *f = &p->fn.at[fn[i]];

@@ -81,8 +81,11 @@ static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, v
     bool added;
     if (!plan_owns(s->plan, &s->plan->var.at[st->var], r, &added)) continue;
     const void *there;
-    size_t bytes = (size_t)s->plan->buffer.at[s->plan->var.at[st->var].buffer].bytes;
-    TRY(comm_fetch(comm, r, var_at(s, st->var), bytes, &there));
+    const PlanBuffer *b = &s->plan->buffer.at[s->plan->var.at[st->var].buffer];
+    uint32_t whole = b->of ? b->of : s->plan->var.at[st->var].buffer;  // a part lies elsewhere on another rank
+    size_t bytes = (size_t)s->plan->buffer.at[whole].bytes;
+    TRY(comm_fetch(comm, r, dev_at(s->dev, (PlanArg){whole, 0}), bytes, &there));
+    there = (const char *)there + plan_part_at(s->plan, b, r);
     if (!added) piece_get(&st->piece, &storage, there, first, n, t->dtype, dst);
     else piece_add(&st->piece, &storage, there, first, n, t->dtype, dst);
   }
