@@ -42,8 +42,8 @@ TRAIN = dict(train_micro_batch=2, train_global_batch=8, train_steps=3, train_cli
              train_schedule__warmup=1, train_schedule__min=1e-3)
 
 
-def compiled(level, mesh="dp=2", dtype="f32", **more):
-    return compile(os.path.join(MODELS, "gpt2.mt"), *floats(dtype), "--mesh", mesh, plan="zero%d.%s.plan" % (level, dtype),
+def compiled(level, mesh="dp=2", dtype="f32", *options, **more):
+    return compile(os.path.join(MODELS, "gpt2.mt"), *floats(dtype), "--mesh", mesh, *options, plan="zero%d.%s.plan" % (level, dtype),
                    **{**SIZES, **TRAIN, "parallel_zero": level, **more})
 
 
@@ -92,22 +92,21 @@ def checkpoints_between_levels():
 def memory_falls():
     # all dims divide by the ranks: moments and masters at 1, gradients at 2, what is read of parameters at 3
     def memory(level, mesh, dtype):
-        return planned(compiled(level, mesh, dtype, nvocab=256, hidden=64, layers=6, train_micro_batch=1))
+        return planned(compiled(level, mesh, dtype, "--no-objects", nvocab=256, hidden=64, layers=6, train_micro_batch=1))
 
-    for dtype in ("bf16", "f32"):
-        for mesh, ranks in ("dp=2", 2), ("dp=4", 4):
-            m = [memory(level, mesh, dtype) for level in range(4)]
-            master = "params" if dtype == "bf16" else None
-            read = "copies" if dtype == "bf16" else "params"
-            for block, first in (("moments", 1), (master, 1), ("grads", 2), (read, 3)):
-                for level in range(4) if block else ():
-                    want = m[0][block] if level < first else m[0][block] / ranks
-                    assert abs(m[level][block] - want) <= 64 * 200, (dtype, mesh, block, level, m[level][block], want)
-            # parts lie in their variables; from 2 on a gradient is whole beside what it is scattered to, at 3 parameters
-            # are whole one layer at a time
-            large = 64 * 256 * 4
-            for level, more in (1, 4096), (2, 3 * large), (3, 4 * large + m[0][read] / 6):
-                assert m[level]["activations"] <= m[0]["activations"] + more, (dtype, mesh, level, m)
+    for dtype, mesh, ranks in ("bf16", "dp=2", 2), ("f32", "dp=4", 4):
+        m = [memory(level, mesh, dtype) for level in range(4)]
+        master = "params" if dtype == "bf16" else None
+        read = "copies" if dtype == "bf16" else "params"
+        for block, first in (("moments", 1), (master, 1), ("grads", 2), (read, 3)):
+            for level in range(4) if block else ():
+                want = m[0][block] if level < first else m[0][block] / ranks
+                assert abs(m[level][block] - want) <= 64 * 200, (dtype, mesh, block, level, m[level][block], want)
+        # parts lie in their variables; from 2 on a gradient is whole beside what it is scattered to, at 3 parameters
+        # are whole one layer at a time
+        large = 64 * 256 * 4
+        for level, more in (1, 4096), (2, 3 * large), (3, 4 * large + m[0][read] / 6):
+            assert m[level]["activations"] <= m[0]["activations"] + more, (dtype, mesh, level, m)
 
 
 @case
