@@ -195,5 +195,6 @@ Status nonfinite_find(Exec *x, const StepResult *r, Notes *n, Text *said) {
   Status s = hunt(&h, x, r, n);
   dev_watch(x->dev, 0, 0);
   if (!s && h.found < INT64_MAX) say(p, h.found, said);
+  else if (!s) text_puts(said, "\n  made once more, all of the step is finite: it was a fault of memory or of a processor");
   return s;
 }

@@ -56,18 +56,25 @@ static void piece_add(const Piece *p, const Storage *s, const void *at, int64_t 
     int64_t some = MIN(SOME, n - i);
     memset(room, 0, sizeof room);            // what is not of this part stays
     piece_get(p, s, at, first + i, some, t, room);
-    for (int64_t k = 0; k < some; k++) {
-      char *to = (char *)dst + (size_t)(i + k) * dtype_bytes(t);
-      dtype_store(t, to, dtype_load(t, to) + dtype_load(t, room + (size_t)k * dtype_bytes(t)));
-    }
+    char *to = (char *)dst + (size_t)i * dtype_bytes(t);
+    if (t == DT_f64) for (int64_t k = 0; k < some; k++) ((double *)(void *)to)[k] += ((double *)(void *)room)[k];
+    else for (int64_t k = 0; k < some; k++) ((float *)(void *)to)[k] += ((float *)(void *)room)[k];
   }
 }
 
+// Tensors of files are F64 or F32.
 static void divide(DType t, void *dst, int64_t n, double by) {
+  if (t == DT_f64) for (int64_t i = 0; i < n; i++) ((double *)dst)[i] /= by;
+  else for (int64_t i = 0; i < n; i++) ((float *)dst)[i] = (float)((double)((float *)dst)[i] / by);
+}
+
+static double sum_of_squares(DType t, const void *at, int64_t n) {
+  double sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    char *at = (char *)dst + (size_t)i * dtype_bytes(t);
-    dtype_store(t, at, dtype_load(t, at) / by);
+    double x = t == DT_f64 ? ((const double *)at)[i] : (double)((const float *)at)[i];
+    sum += x * x;
   }
+  return sum;
 }
 
 static Status state_get(void *user, const Tensor *t, int64_t first, int64_t n, void *dst) {
@@ -112,10 +119,7 @@ Status state_norms(State *s, View v, double *norm) {
     for (int64_t first = 0; first < t->count; first += SOME) {
       int64_t n = MIN(SOME, t->count - first);
       TRY(state_get(s, t, first, n, room));
-      for (int64_t k = 0; k < n; k++) {
-        double x = dtype_load(t->dtype, (const char *)room + (size_t)k * dtype_bytes(t->dtype));
-        sum += x * x;
-      }
+      sum += sum_of_squares(t->dtype, room, n);
     }
     norm[i] = sqrt(sum);
   }

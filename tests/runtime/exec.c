@@ -3,6 +3,7 @@
 #include "bigram.h"
 #include "runtime/exec.h"
 #include "runtime/init.h"
+#include "runtime/nonfinite.h"
 #include <math.h>
 #include <stdlib.h>
 #include <setjmp.h>
@@ -169,6 +170,24 @@ static void skipped_test(void **state) {
   unrig(&r);
 }
 
+static void nonfinite_test(void **state) {
+  (void)state;
+  Rig r = rig(2);
+  StepResult got;
+  Notes notes;
+  Text said;
+  notes_open(r.a, r.p, dev_comm(r.d), 0, &notes);
+  text_init(&said, r.a);
+  assert_int_equal(exec_backward(&r.x, &got), 0);
+  assert_int_equal(nonfinite_find(&r.x, &got, &notes, &said), 0);
+  assert_non_null(strstr(said.s, "made once more, all of the step is finite"));
+  text_init(&said, r.a);
+  r.head[E] = (double)INFINITY;
+  assert_int_equal(nonfinite_find(&r.x, &got, &notes, &said), 0);
+  assert_non_null(strstr(said.s, "inf in 'head.{embed}.weight' on rank 0, before the step"));
+  unrig(&r);
+}
+
 // what a plan says of the scale; steps that it answers are not among those in a row
 static void scale_test(void **state) {
   (void)state;
@@ -212,7 +231,7 @@ static void failing_feed_test(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test), cmocka_unit_test(scale_test),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(training_test), cmocka_unit_test(skipped_test), cmocka_unit_test(scale_test), cmocka_unit_test(nonfinite_test),
                                      cmocka_unit_test(failing_feed_test)};
   return cmocka_run_group_tests(tests, 0, 0);
 }
