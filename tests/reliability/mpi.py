@@ -196,7 +196,7 @@ def gone(pid):
 
 
 def running(*more):
-    four, feed = plan("dp=2,tp=2", train_steps=1000000), data()
+    four, feed = plan("dp=2,tp=2", train_steps=50000), data()
     call([MTRUN, four, *feed, "--steps", 1])   # kernels that are compiled: no rank is silent for that
     p = start(mpirun((4, four, *feed, "--log-every", 1, *more)))
     assert after_lines(p, 2)
