@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Compares runs with recorded ones of PyTorch in float64 (README.md says what the files hold).
 
-usage: golden.py CASE RUNNER f64|f32|bf16|f16|chunks|meshes|zero MTC [MTRUN]"""
+usage: golden.py CASE RUNNER f64|f32|bf16|f16|chunks|meshes|zero|sample N|rest N MTC [MTRUN]
+
+sample: N of the ways to put the model on up to 8 ranks, that have most pairs of what can be chosen; rest: the others"""
 import json, math, os, sys, tempfile
+from meshes import all_ways, covering
 from train import ROOT, Run, compared, differences, load, precision, report, tools_of
 
 CASE, RUNNER, WHAT = sys.argv[1:4]
+COUNT = int(sys.argv.pop(4)) if WHAT in ("sample", "rest") else 0
 TOOLS = tools_of(sys.argv[4:])
 FOLDER = os.path.join(ROOT, "tests", "golden", CASE)       # CASE may be a folder elsewhere
 
@@ -80,6 +84,34 @@ def on_meshes():
             yield " ".join(["--mesh", mesh] + more), lambda: differences(run("f64", micro_batch, "--mesh", mesh, *more, steps=3), one, "mesh")
 
 
+def on_ways(ways):
+    """every loss, norm, gradient and final weight on every mesh, against the recorded ones; now and then in f32 and bf16"""
+    recorded, one = Recorded(), {}
+    for i, (mesh, _, more) in enumerate(ways):
+        ranks = mesh["dp"] * mesh["ep"]
+        micro_batch = max(1, SIZES["batch"] // ranks)
+        if SIZES["batch"] * SIZES["micro"] % (micro_batch * ranks):
+            micro_batch = 1
+        want = recorded
+        # the balance loss of moe is a mean per microbatch, which may hold more samples here than were recorded
+        if MODEL == "moe" and micro_batch * ranks != SIZES["batch"]:
+            want = one[ranks] = one.get(ranks) or run("f64", micro_batch * ranks)
+        more = more + ["--set", "parallel.zero=%d" % (i % 4)]
+        for dtype in ["f64"] + (["f32", "bf16"] if i % 5 == 0 else []):
+            kind = "loss" if dtype == "bf16" else dtype
+            yield "%s %s" % (dtype, " ".join(more)), lambda: differences(run(dtype, micro_batch, *more), want, kind)
+
+
+def sampled():
+    yield from on_ways(covering(all_ways(MODEL, SIZES), COUNT)[0])
+
+
+def the_rest():
+    ways = all_ways(MODEL, SIZES)
+    chosen = covering(ways, COUNT)[0]
+    yield from on_ways([w for w in ways if w not in chosen])
+
+
 def on_one_rank():
     # bf16 picks other experts where two are close, as in random cases, and then only the loss has something to agree on
     kind = "bf16" if WHAT == "f16" and MODEL == "moe" else WHAT
@@ -93,7 +125,7 @@ def in_chunks():
         yield "chunks of %d" % tokens, lambda: differences(run("f64", SIZES["batch"], "--set", "train.chunk=%d" % tokens), Recorded(), "f64")
 
 
-WAYS = {"meshes": on_meshes, "chunks": in_chunks, "zero": shared_out}
+WAYS = {"meshes": on_meshes, "sample": sampled, "rest": the_rest, "chunks": in_chunks, "zero": shared_out}
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     failed = compared("%s %s" % (RUNNER, CASE), WAYS.get(WHAT, on_one_rank)())
