@@ -259,18 +259,63 @@ static const char *axes_text(Arena *a, const Module *m, uint8_t axes) {
   return t.s;
 }
 
+static int64_t members_of(const Module *m, uint8_t axes) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (axes >> i & 1) n *= m->axis.at[i].size;
+  return n;
+}
+
+static int64_t microbatches_of(const Program *p) {
+  const Module *m = p->module;
+  for (DimId d = 1; d < m->dim.n; d++)
+    if (m->dim.at[d].sample && !m->dim.at[d].whole) return p->global_batch / MAX(m->dim.at[d].extent, 1);
+  return 1;
+}
+
+// How often a step runs f: once for each microbatch, once, or not at all.
+static int64_t runs_of(const Program *p, const Fn *f) {
+  if (!strcmp(f->name, "micro") || !strcmp(f->name, "prologue")) return microbatches_of(p);
+  return !strcmp(f->name, "update");
+}
+
+// What a step sends, by axes and kind.
+static void coll_totals(Text *t, const Program *p, const Colls *all) {
+  const Module *m = p->module;
+  double most = 0;
+  text_printf(t, "\nin a step of %lld microbatch%s, on a rank: axes, kind, times, bytes\n",
+              (long long)microbatches_of(p), microbatches_of(p) == 1 ? "" : "es");
+  for (uint32_t axes = 1; axes < 1u << m->axis.n; axes++)
+    for (Op op = OP_none + 1; op < OP_COUNT; op++) {
+      int64_t times = 0;
+      double bytes = 0;
+      for (uint32_t i = 0; i < all->n; i++) {
+        const Coll *c = &all->at[i];
+        const Node *n = fn_node(c->fn, c->node);
+        if (n->op != op || n->attr.axes != axes) continue;
+        times += c->n * runs_of(p, c->fn), bytes += (double)c->n * (double)runs_of(p, c->fn) * (double)c->bytes;
+      }
+      most += bytes;
+      if (times)
+        text_printf(t, "  %-9s %-14s %6lld   %s\n", axes_text(t->arena, m, (uint8_t)axes), op_info[op].name,
+                    (long long)times, bytes_text(t->arena, bytes));
+    }
+  text_printf(t, "  %-33s %s\n", "all", bytes_text(t->arena, most));
+}
+
 static void collectives(Text *t, const Program *p) {
   const Module *m = p->module;
   Colls all = collectives_of(m, t->arena);
   if (ranks_of(m) == 1) return;
-  text_printf(t, "\n%s; micro runs once for each microbatch. times, bytes on a rank, line, reason:\n",
+  text_printf(t, "\n%s; micro runs once for each microbatch. axes and members, times, bytes on a rank, line, reason:\n",
               all.n ? "collectives" : "no collectives");
   for (uint32_t i = 0; i < all.n; i++) {
     const Node *n = fn_node(all.at[i].fn, all.at[i].node);
-    text_printf(t, "  %-8s %-14s %-6s %4u x %-9s %s  %s\n", all.at[i].fn->name, op_info[n->op].name,
-                axes_text(t->arena, m, n->attr.axes), all.at[i].n,
+    text_printf(t, "  %-8s %-14s %-6s of %-2lld %4u x %-9s %s  %s\n", all.at[i].fn->name, op_info[n->op].name,
+                axes_text(t->arena, m, n->attr.axes), (long long)members_of(m, n->attr.axes), all.at[i].n,
                 bytes_text(t->arena, (double)all.at[i].bytes), place(p, n->loc), all.at[i].why);
   }
+  if (all.n) coll_totals(t, p, &all);
 }
 
 void explain_all(Text *t, const Program *p) {

@@ -6,6 +6,8 @@ want 0 'loss f32[], averaged over the step' explain tiny.mt
 want 0 'step         4 samples: 2 microbatches of 2' explain tiny.mt
 want 0 'dp = 2, ep = 1, cp = 1, tp = 2: 4 ranks' explain tiny.mt --mesh dp=2,tp=2
 want 0 'h.*.down.weight:grad' explain tiny.mt --mesh dp=2
+want 0 'in a step of 2 microbatches, on a rank' explain tiny.mt --mesh tp=2
+want 0 'tp     of 2' explain tiny.mt --mesh tp=2
 want 0 'output at tiny.mt:11:' explain tiny.mt loss
 want 0 'dim ff, at tiny.mt:6:1: 8' explain tiny.mt ff
 want 0 'rule: ff -> tp' explain tiny.mt ff
