@@ -64,6 +64,10 @@ want(found, "terminal", "note", "no terminal")
 for name in ("CPU", "cores", "memory", "huge pages", "graphviz", "oneDNN"):
     if found[name]["state"] == "missing" or not found[name]["says"]:
         wrong("%s: %s" % (name, found[name]))
+for name, word in ("Open MPI", "openmpi"), ("MPICH", "mpich"):
+    here = os.path.exists(os.path.join(os.path.dirname(mtc), "runtime", "libmt_%s.so" % word))
+    want(found, name, "ok" if here else "note", name if here else "not here",
+         packages=None if here else {"openmpi": "libopenmpi-dev openmpi-bin", "mpich": "libmpich-dev mpich"}[word])
 flags = next((l.split() for l in open("/proc/cpuinfo") if l.startswith("flags")), None)
 if flags and ("avx2" in flags) != (" avx2" in found["CPU"]["says"] and "no avx2" not in found["CPU"]["says"]):
     wrong("avx2: %s" % found["CPU"])
