@@ -200,6 +200,24 @@ def one_rank_overflows():
 
 
 @case
+def one_rank_overflows_under_zero():
+    # the same where a rank has a share of the moments, gradients or parameters only; norms are of whole tensors
+    steps = [[list(row) for row in ([1, 2, -1, 0.5], [2, -1, 1, 1])] for _ in range(5)]
+    steps[1][1][2], steps[3][0][0] = INF, 6e4
+    flat = [row for step in steps for row in step]
+    how = dict(samples=2, precision_loss_scale="dynamic(initial = 256, hysteresis = 1)", train_optimizer="adamw(lr = 0.1)", train_clip=0.5)
+    one = half(flat, "--log-params", **how, plan="one.plan")
+    same(column(one, "updated"), [True, False, True, False, True])
+    for zero in (1, 2, 3):
+        some = half(flat, "--log-params", "--check-replicas", 1, **how, compiled=["--mesh", "dp=2"], parallel_zero=zero)
+        for key in "updated", "loss_scale", "updates":
+            same(column(some, key), column(one, key), "zero %d %s" % (zero, key))
+        near(some.final["w"], one.final["w"], 1e-6, "zero %d" % zero)
+        for key in "grad_norm", "grad_norm/w", "param_norm/w":
+            near([x for x in column(some, key) if x is not None], [x for x in column(one, key) if x is not None], 1e-5, key)
+
+
+@case
 def norm_on_a_mesh():
     # G10 github.com/NVIDIA-NeMo/RL/pull/3788, github.com/ROCm/TransformerEngine/pull/715: what all ranks hold counts
     # once. Gradients 3 | 4 of a parameter that is split, 12 of one that is not
