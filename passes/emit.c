@@ -430,8 +430,9 @@ static uint32_t sum_place(Emit *e, const Early *early) {
   return *at;
 }
 
-// On the stream comm once all before it has been computed. False: there is nothing to do.
-static bool emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
+// On the stream comm once all before it has been computed; goes_on: in the meeting of the one before. False: there is
+// nothing to wait for, or there will be.
+static bool emit_coll(Emit *e, Where *w, const Group *g, bool goes_on, PlanAt at) {
   const Fn *f = g->early ? g->early->f : w->g->f;
   const Node *n = fn_node(f, g->node);
   const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
@@ -441,14 +442,15 @@ static bool emit_coll(Emit *e, Where *w, const Group *g, PlanAt at) {
   if (!type_count(e->m, from) && !type_count(e->m, to)) return false;
   if (g->early && f == w->g->f) return false;
   if (!e->ready) e->ready = plan_event(e->p, "comm.ready", 0), e->done = plan_event(e->p, "comm.done", 0);
-  ins_record(at, e->ready);
+  if (!goes_on) ins_record(at, e->ready);
   at.stream = STREAM_comm;
-  ins_wait(at, e->ready);
+  if (!goes_on) ins_wait(at, e->ready);
   PlanAt when = at;
   if (g->early) when.when = WHEN_last;
   PlanArg there = g->early ? (PlanArg){sum_place(e, g->early), 0} : g->var ? var_place(e, g->var) : coll_place(e, w, n->out);
   PlanArg here = g->early ? var_place(e, g->early->var) : coll_place(e, w, node_in(f, n)[0]);
   ins_coll(when, plan_coll(e->p, coll_of(e, f, n)), there, here);
+  if (g->and) return ins_and(when), false;
   ins_record(at, e->done);
   return true;
 }
@@ -578,7 +580,7 @@ static void emit_fn(Emit *e, const Fn *f) {
     at.line = line_of(e, fn_node(of, x->node)->loc, what_of(of, x));
     at.when = WHEN_always;
     if (x->collective) {
-      if (emit_coll(e, &w, x, at)) vec_push(a, &started.at, *x), vec_push(a, &started.line, at.line);
+      if (emit_coll(e, &w, x, i && x[-1].and, at)) vec_push(a, &started.at, *x), vec_push(a, &started.line, at.line);
     } else if (x->tile) emit_tile(e, &w, x, at);
     else if (x->class == LOOP_auto) emit_product(e, &w, x, at);
     else if (!group_accumulates(x)) emit_loops(e, &w, i, false, at);

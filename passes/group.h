@@ -71,6 +71,7 @@ typedef struct {
   uint32_t nread, nsmall;                    // kernels: values read from memory, at most; of them without dims
   VarId var; bool accumulate, more;          // products: as of a root
   uint32_t wait;                             // collectives: the step before which it is waited for; see overlap
+  bool and;                                  // early sums: the next step is another, in the same meeting
   const struct Early *early;                 // collectives: this one, made where its gradient is, or (in early->f) left out
 } Group;
 typedef struct { ValId v; uint32_t group; } Reading;

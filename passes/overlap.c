@@ -105,23 +105,56 @@ static uint32_t last_write(const Groups *g, VarId var) {
   return 0;
 }
 
+static uint8_t axes_of(const Early *e) { return fn_node(e->f, e->node)->attr.axes; }
+
+// Sums in the order in which their gradients are whole (behind[i]: 1 + the step; 0: none), and next to each other those
+// of a bucket: over the same axes, and of no more than parallel.bucket bytes but for the last one. A bucket is ready when
+// its last gradient is. order[k]: the k-th; and[k]: the one behind it is of the same bucket. Returns how many there are.
+static uint32_t fill_buckets(const Groups *g, const Earlies *early, uint32_t *behind, uint32_t *order, bool *and) {
+  const Module *m = g->m;
+  double most = setting_num(m, "parallel.bucket", 25 << 20);
+  uint32_t n = 0, made = 0, *ready = NEW_N(g->arena, uint32_t, early->n + 1);
+  bool *taken = NEW_N(g->arena, bool, early->n + 1);
+  for (uint32_t i = 0; i < early->n; i++) {  // by step; of equals the earlier
+    if (!behind[i]) continue;
+    uint32_t at = n++;
+    for (; at && behind[ready[at - 1]] > behind[i]; at--) ready[at] = ready[at - 1];
+    ready[at] = i;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    double bytes = 0;
+    uint32_t first = made, last = behind[ready[k]];
+    for (uint32_t i = k; i < n && bytes < most; i++) {
+      const Early *e = &early->at[ready[i]];
+      if (taken[i] || axes_of(e) != axes_of(&early->at[ready[k]])) continue;
+      bytes += (double)type_bytes(m, &m->type.at[m->var.at[e->var].type]);
+      taken[i] = true, last = behind[ready[i]], order[made++] = ready[i];
+    }
+    for (uint32_t i = first; i < made; i++) behind[order[i]] = last, and[i] = i + 1 < made;
+  }
+  return made;
+}
+
 // Puts the early sums behind the steps that complete their gradients.
 static void insert(Groups *g, const Earlies *early) {
   uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1), *behind = NEW_N(g->arena, uint32_t, early->n + 1);
   uint32_t *head = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, early->n + 1);
+  uint32_t *order = NEW_N(g->arena, uint32_t, early->n + 1), all;
+  bool *and = NEW_N(g->arena, bool, early->n + 1);
   Group *was = NEW_N(g->arena, Group, n + 1);
   memcpy(was, g->group.at, n * sizeof *was);
-  for (uint32_t i = early->n; i-- > 0;) {
-    behind[i] = last_write(g, early->at[i].var);
-    if (behind[i]) next[i] = head[behind[i]], head[behind[i]] = i + 1;
-  }
+  for (uint32_t i = 0; i < early->n; i++) behind[i] = last_write(g, early->at[i].var);
+  all = fill_buckets(g, early, behind, order, and);
+  for (uint32_t i = all; i-- > 0;) next[i] = head[behind[order[i]]], head[behind[order[i]]] = i + 1;
   g->group.n = 0;
   for (uint32_t i = 1; i <= n; i++) {
     vec_push(g->arena, &g->group, was[i - 1]);
     now[i] = ++k;
-    for (uint32_t e = head[i]; e; e = next[e - 1], k++)
-      vec_push(g->arena, &g->group, (Group){.class = LOOP_auto, .collective = true, .early = &early->at[e - 1],
-                                            .node = early->at[e - 1].node});
+    for (uint32_t e = head[i]; e; e = next[e - 1], k++) {
+      const Early *sum = &early->at[order[e - 1]];
+      vec_push(g->arena, &g->group, (Group){.class = LOOP_auto, .collective = true, .early = sum, .node = sum->node,
+                                            .and = and[e - 1]});
+    }
   }
   renumber(g, now);
 }

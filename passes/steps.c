@@ -25,7 +25,7 @@ static void put_made(Text *t, const Groups *g, ValId v, VarId var, bool accumula
 static void put_waits(Text *t, const Groups *g, uint32_t *from, uint32_t step) {
   for (; *from < step; ++*from) {
     const Group *x = &g->group.at[*from];
-    bool flies = x->collective && !(x->early && x->early->f == g->f);
+    bool flies = x->collective && !x->and && !(x->early && x->early->f == g->f);
     if (flies && x->wait > step) return;
     if (flies) text_printf(t, "  wait for %u\n", *from + 1);
   }
@@ -52,7 +52,7 @@ void steps_print(Text *t, const Groups *g) {
       if (x->nr) text_puts(t, " reduces ["), put_dims(t, g->m, x->r, x->nr), text_puts(t, "]");
     }
     if (x->collective) text_printf(t, " %s", op_info[n->op].name);
-    if (x->early) text_printf(t, " of @%s in the last microbatch", g->m->var.at[x->early->var].name);
+    if (x->early) text_printf(t, " of @%s in the last microbatch%s", g->m->var.at[x->early->var].name, x->and ? ", with the next" : "");
     text_printf(t, " ; %s%s%s\n", span_text(g->m->diag, t->arena, n->loc), *n->path ? " in " : "", n->path);
     for (uint32_t k = 0; k < x->root.n; k++) {
       const Root *r = &x->root.at[k];

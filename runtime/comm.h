@@ -35,7 +35,9 @@ int64_t comm_here(const Comm *c);            // ranks on this machine
 void   *comm_memory(Comm *c);                // this rank's; 0 when it is alone
 
 // A collective of the plan, on addresses of this rank's memory. line: for messages. Fails when another rank is lost.
-Status  comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line);
+// Collectives over the same axes may follow each other in one meeting: which of them this one is.
+typedef struct { bool begins, ends; } CommMeeting;
+Status  comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line, CommMeeting m);
 Status  comm_barrier(Comm *c);               // of all ranks
 Status  comm_agree(Comm *c, int64_t *v);     // all take rank 0's
 

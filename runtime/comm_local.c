@@ -155,15 +155,15 @@ static Status local_fetch(Comm *c, int64_t rank, const void *mine, size_t bytes,
   return 0;
 }
 
-static Status local_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
+static Status local_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line, CommMeeting m) {
   Group *g = group_of(c, x->axes);
   come_to(c, (uint32_t)(x - c->plan->coll.at), line);
-  TRY(meet(c, g, x->axes));                  // all have made what they give, and need no more what they get it into
+  if (m.begins) TRY(meet(c, g, x->axes));    // all have made what they give, and need no more what they get it into
   for (int64_t i = 0; i < g->n; i++) g->to[i] = place_of(c, g->rank[i], to), g->from[i] = place_of(c, g->rank[i], from);
-  double begin = now_seconds();
+  double begin = now_seconds() - (m.begins ? 0 : c->options.link.latency); // once a meeting
   coll_run(w, &(Coll){x, g->n, g->place, g->to, g->from});
   link_wait(c, x, begin);
-  return meet(c, g, x->axes);                // nobody reads this rank's memory any more
+  return m.ends ? meet(c, g, x->axes) : 0;   // nobody reads this rank's memory any more
 }
 
 static const CommWay local = {local_run, local_barrier, local_agree, local_barrier, local_fetch};

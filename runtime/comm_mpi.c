@@ -255,8 +255,9 @@ static Status slice(const Job *j, Work *w, int64_t p, int64_t n) {
   return j->x->kind == COLL_reduce_scatter ? 0 : spread(j, sum, p, n);
 }
 
-static Status mpi_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
+static Status mpi_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line, CommMeeting at) {
   Mpi *m = c->mpi;
+  (void)at;                                  // members meet as they send
   const Group *g = group_of(c, x->axes);
   Job j = {m, x, g, shape_of(x, g->n), to, from, (int64_t)dtype_bytes(x->dtype), TAG_collective + x->axes};
   int64_t some = MAX(1, m->piece / j.width);

@@ -14,8 +14,8 @@ Status comm_alone(Arena *a, Comm **c) {
   return 0;
 }
 
-Status comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line) {
-  return c->way->run(c, w, x, to, from, line);
+Status comm_run(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line, CommMeeting m) {
+  return c->way->run(c, w, x, to, from, line, m);
 }
 Status comm_barrier(Comm *c) { return c->way ? c->way->barrier(c) : 0; }
 Status comm_agree(Comm *c, int64_t *v) { return c->way ? c->way->agree(c, v) : 0; }

@@ -7,7 +7,7 @@
 enum { COMM_GROUPS = 256, COMM_RANKS = 4096 };
 
 typedef struct {                             // the functions of comm.h with these names
-  Status (*run)(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line);
+  Status (*run)(Comm *c, Work *w, const PlanColl *x, void *to, const void *from, uint32_t line, CommMeeting m);
   Status (*barrier)(Comm *c);
   Status (*agree)(Comm *c, int64_t *v);
   Status (*release)(Comm *c);

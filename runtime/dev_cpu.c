@@ -88,9 +88,11 @@ static void fail_with(Dev *d, Status s) {
   pthread_mutex_unlock(&d->lock);
 }
 
-static void run_coll(Dev *d, const PlanIns *in) {
+static void run_coll(Dev *d, const PlanFn *f, uint32_t i) {
+  const PlanIns *in = &f->ins.at[i];
   void **arg = d->ptr + in->arg;
-  Status s = comm_run(d->options.comm, d->comm_work, &d->plan->coll.at[in->what], arg[0], arg[1], in->line);
+  CommMeeting m = {ins_begins(f, i), ins_ends(f, i)};
+  Status s = comm_run(d->options.comm, d->comm_work, &d->plan->coll.at[in->what], arg[0], arg[1], in->line, m);
   if (s) fail_with(d, s);
 }
 
@@ -105,8 +107,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
       else copy_task(&r, 0, in->bytes, 0);
       break;
     }
-    case PI_coll: run_coll(d, in); break;
-    case PI_record: case PI_wait: case PI_load: case PI_COUNT: break;
+    case PI_record: case PI_wait: case PI_load: case PI_coll: case PI_COUNT: break;
   }
 }
 
@@ -158,7 +159,7 @@ static void run_cell(Stream *s, const DevCell *c) {
     else if (in->op == PI_record) event_record(d, in->what);
     else if (skip) continue;
     else if (in->op == PI_load) load(d, in, c);
-    else if (in->op == PI_coll) run_coll(d, in), skip = is_failed(d);
+    else if (in->op == PI_coll) run_coll(d, f, i), skip = is_failed(d);
     else run_ins(d, in);
     if (d->watch && s->stream == STREAM_compute && !skip) d->watch(d->watching, c, i);
     if (!timed) continue;

@@ -5,7 +5,7 @@
 //   dim 1 batch 8 8 sample           rows: a word, then what it has, one row a line
 //   …
 //   fn 3 micro                       its instructions follow, indented
-//     kernel 4 first @7 12 13+128    op, what, [first|later], [on STREAM], @line, buffers with byte offsets
+//     kernel 4 first @7 12 13+128    op, what, [first|later|last], [on STREAM], [and], @line, buffers with byte offsets
 //   …
 //   binary 4711                      then so many bytes: the sources' texts, the objects, as their rows say
 //
@@ -542,6 +542,7 @@ static void write_fns(const Plan *p, Text *t) {
                   has_bytes(in->op) ? (long long)in->bytes : (long long)in->what);
       if (in->when) put_word(t, when_name[in->when]);
       if (in->stream) text_puts(t, " on"), put_word(t, stream_name[in->stream]);
+      if (in->and) text_puts(t, " and");
       text_printf(t, " @%u", in->line);
       for (uint32_t k = 0; k < in->narg; k++) {
         const PlanArg *a = &p->arg.at[in->arg + k];
@@ -562,6 +563,7 @@ static void read_ins(Reader *r, uint32_t fn) {             // behind the indent
   for (int w = 1; w < WHEN_COUNT && !in.when; w++)
     if (get_flag(r, when_name[w])) in.when = (PlanWhen)w;
   if (get_flag(r, "on")) in.stream = (PlanStream)GET(r, stream_name, "stream");
+  in.and = in.op == PI_coll && get_flag(r, "and");
   in.line = get_line(r);
   for (; !at_end(r); in.narg++) {
     PlanArg a = {.buffer = get_id(r)};

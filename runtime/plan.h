@@ -155,7 +155,8 @@ typedef struct {
 //   gemm    what: gemm; args: c a b
 //   copy    args: to from; bytes          zero  args: to; bytes
 //   record  what: event                   wait  what: event
-//   coll    what: collective; args: to from
+//   coll    what: collective; args: to from; and: it and the next instruction, a collective over the same axes, take
+//           place in one meeting of the ranks
 //   load    what: input; args: to. The host puts the next microbatch's values there
 #define PLAN_OPS(X) X(kernel) X(gemm) X(copy) X(zero) X(record) X(wait) X(load) X(coll)
 typedef enum {
@@ -188,6 +189,7 @@ typedef struct {
   uint32_t what, line;
   uint32_t arg, narg;                        // in Plan.arg
   int64_t bytes;
+  bool and;                                  // coll
 } PlanIns;
 
 // A counter between two streams: record adds one, wait takes one and blocks while there is none. `initial` are there at
@@ -269,6 +271,7 @@ void ins_zero(PlanAt at, PlanArg to, int64_t bytes);
 void ins_record(PlanAt at, uint32_t event);
 void ins_wait(PlanAt at, uint32_t event);
 void ins_coll(PlanAt at, uint32_t coll, PlanArg to, PlanArg from);
+void ins_and(PlanAt at);                     // the last one, a coll, is followed by another of its meeting
 void ins_load(PlanAt at, uint32_t input, PlanArg to);
 
 // ---- reading ----------------------------------------------------------------------------------------------------------
@@ -289,6 +292,9 @@ int64_t  plan_ranks(const Plan *p);
 int64_t  coll_members(const Plan *p, const PlanColl *c);
 int64_t  coll_count(const Plan *p, const PlanColl *c, bool result);   // elements that a rank gives, or gets
 int64_t  gemm_flops(const PlanGemm *g);
+// Whether a coll begins the meeting it is of, and ends it.
+bool     ins_begins(const PlanFn *f, uint32_t i);
+static inline bool ins_ends(const PlanFn *f, uint32_t i) { return !f->ins.at[i].and; }
 const char *plan_place(const Plan *p, Arena *a, uint32_t line);    // "gpt2.mt:45:10"
 
 // ---- text, file, verifier -----------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ uint32_t plan_fn(Plan *p, const char *name) {
 // ---- instructions -------------------------------------------------------------------------------------------------
 static void ins_add(PlanAt at, PlanOp op, uint32_t what, int64_t bytes, const PlanArg *arg, uint32_t narg) {
   Plan *p = at.plan;
-  PlanIns ins = {op, at.stream, at.when, what, at.line, p->arg.n, narg, bytes};
+  PlanIns ins = {op, at.stream, at.when, what, at.line, p->arg.n, narg, bytes, false};
   for (uint32_t i = 0; i < narg; i++) vec_push(p->arena, &p->arg, arg[i]);
   vec_push(p->arena, &p->fn.at[at.fn].ins, ins);
 }
@@ -154,6 +154,11 @@ void ins_load(PlanAt at, uint32_t input, PlanArg to) { ins_add(at, PI_load, inpu
 
 void ins_coll(PlanAt at, uint32_t coll, PlanArg to, PlanArg from) {
   ins_add(at, PI_coll, coll, 0, (PlanArg[]){to, from}, 2);
+}
+
+void ins_and(PlanAt at) {
+  PlanFn *f = &at.plan->fn.at[at.fn];
+  f->ins.at[f->ins.n - 1].and = true;
 }
 
 // ---- reading ------------------------------------------------------------------------------------------------------
@@ -246,6 +251,8 @@ int64_t coll_count(const Plan *p, const PlanColl *c, bool result) {
   bool many = c->kind == COLL_all_to_all || c->kind == (result ? COLL_all_gather : COLL_reduce_scatter);
   return c->outer * c->gather * c->mid * c->scatter * c->inner * (many ? coll_members(p, c) : 1);
 }
+
+bool ins_begins(const PlanFn *f, uint32_t i) { return !i || !f->ins.at[i - 1].and; }
 
 int64_t gemm_flops(const PlanGemm *g) {
   int64_t n = 2 * g->m * g->n * g->k;

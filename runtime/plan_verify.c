@@ -450,6 +450,12 @@ static bool ins_touches(Check *c, const PlanIns *in, Touch *t, int *n) {
   return no(c, "no such instruction");
 }
 
+static bool meets_next(const Plan *p, const PlanFn *f, uint32_t i) {
+  const PlanIns *in = &f->ins.at[i], *next = in + 1;
+  if (in->op != PI_coll || i + 1 == f->ins.n || next->op != PI_coll || next->when != in->when) return false;
+  return next->what < p->coll.n && in->what < p->coll.n && p->coll.at[next->what].axes == p->coll.at[in->what].axes;
+}
+
 static bool check_ins(Check *c) {
   const Plan *p = c->p;
   Touch t[KERNEL_ARGS + 1];
@@ -462,6 +468,8 @@ static bool check_ins(Check *c) {
       bool communicates = in->op == PI_coll, moves = in->op != PI_record && in->op != PI_wait;
       if (moves && communicates != (in->stream == STREAM_comm))
         return no(c, "instruction %u of %s: the stream comm is for collectives, and they for it", i, p->fn.at[f].name);
+      if (in->and && !meets_next(p, &p->fn.at[f], i))
+        return no(c, "instruction %u of %s: the next one is not of its meeting", i, p->fn.at[f].name);
       if (!ins_touches(c, in, t, &n)) {
         c->why = arena_printf(c->arena, "instruction %u of %s (%s): %s", i, p->fn.at[f].name,
                               plan_place(p, c->arena, in->line), c->why);

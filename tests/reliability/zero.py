@@ -109,6 +109,30 @@ def memory_falls():
             assert m[level]["activations"] <= m[0]["activations"] + more, (dtype, mesh, level, m)
 
 
+def meetings(plan):
+    """of the sums of gradients in the last microbatch; sums"""
+    with open(plan, "rb") as f:
+        lines = [l.split() for l in f.read().split(b"binary")[0].split(b"\n") if l.startswith(b"  coll ")]
+    sums = [l for l in lines if b"last" in l]
+    return sum(b"and" not in l for l in sums), len(sums)
+
+
+@case
+def buckets_agree():
+    # the same bits whatever is reduced together; a meeting for each gradient, for several, for all
+    feed = data()
+    for level in 0, 1:
+        runs, met = [], []
+        for bucket in "1", "6000", "25 MiB":
+            plan = compiled(level, nvocab=256, parallel_bucket=bucket)
+            runs.append(run(plan, *feed))
+            met.append(meetings(plan))
+        equal(runs[1], runs[0], "6000")
+        equal(runs[2], runs[0], "25 MiB")
+        assert met[0][0] == met[0][1] > met[1][0] > met[2][0] == 1, met
+        assert met[0][1] == met[1][1] == met[2][1], met
+
+
 @case
 def settings_are_checked():
     bad = [("parallel.zero=4", "MT0335", "at most 3, got 4"), ("parallel.zero=0.5", "MT0335", "whole number"),
