@@ -1,5 +1,6 @@
 // main.c -- mtrun: reads the command line, opens a plan, its device, its data and its state, and makes the steps.
 #include "runtime/ckpt.h"
+#include "runtime/compare.h"
 #include "runtime/cost.h"
 #include "runtime/feed.h"
 #include "runtime/file.h"
@@ -25,8 +26,8 @@ typedef struct {
   int64_t ranks, threads, steps, eval_every, eval_samples, save_every, keep, log_every, tokens, seed;
   int64_t max_skips, check_replicas;
   const char *log_params;
-  double temperature, timeout;
-  bool eval_only, profile, version;
+  double tolerance, temperature, timeout;
+  bool compare, eval_only, profile, version;
 } Settings;
 
 static const char launcher_help[] = "who started the ranks, or auto: as the environment says. WORD is one of"
@@ -87,6 +88,11 @@ static const Option rows[] = {
   OPTION(Settings, profile,      0,  "profile",     0,
          "time by kernel after the first step, with model line, GFLOP/s and GB/s"),
   OPTION(Settings, profile_json, 0,  "profile-json", "FILE",  "the same as JSON, whole"),
+  OPTION(Settings, compare,      0,  "compare",     0,
+         "two plans, as of two meshes or precisions, from the same state and samples: the first\n"
+         "output, gradient or parameter that differs; exit code 0: none does, 1: one does"),
+  OPTION(Settings, tolerance,    0,  "tolerance",   "X",
+         "of --compare: how far apart numbers may be, relative to their size"),
   OPTION(Settings, calibrate,    0,  "calibrate",   "[=again]",
          "measure this machine once, without a plan: then runs say what share of its rates they reach"),
   OPTION(Settings, sample,       0,  "sample",      "TEXT",
@@ -106,6 +112,7 @@ static const Command command = {
   "                                                                  the held-out loss of the newest checkpoint\n"
   "  mtrun gpt2.plan --init model.safetensors --sample 'Once'        let the model write\n"
   "  mtrun gpt2.plan --data book --steps 20 --profile                where the time goes, kernel by kernel\n"
+  "  mtrun --compare a.plan b.plan --data book --steps 3             what differs first, on two meshes or in two formats\n"
   "  mtrun --calibrate                                               what this machine reaches, for --profile\n\n"
   "SIGINT and SIGTERM stop a run after the step it is in, and save; SIGUSR2 saves.\n"
   "Plans come from mtc compile, data from mtdata prepare."};
@@ -593,13 +600,23 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
   return rates_keep(a, &r);
 }
 
+static Status compare(Arena *a, const Settings *s, const Words *words, const Words *given) {
+  static const Str fine[] = {"--tolerance", "--threads", "--data", "--batches", "--split", "--init", "--steps", "--timeout",
+                             "--ranks"};
+  TRY(options_beside(given, "--compare", fine, COUNT(fine)));
+  if (words->n != 2) return fail(EXIT_USAGE, "--compare takes two plans, %u are given", words->n);
+  if (!(s->tolerance >= 0)) return fail(EXIT_USAGE, "--tolerance must not be negative");
+  if (!s->data == !s->batches) return fail(EXIT_USAGE, "--compare needs --data or --batches, which both plans train on");
+  return compare_plans(a, (const char *const[]){words->at[0].text, words->at[1].text}, given, s->tolerance);
+}
+
 static void print_man(const Settings *defaults) {          // what the build puts into mtrun(1)
   puts(".SH OPTIONS");
   options_man(&command, 0, defaults, stdout), puts(".SH LAUNCHERS"), launch_man(stdout), exits_man(stdout);
 }
 
 int main(int argc, char **argv) {
-  Run r = {.set = {.steps = -1, .log_every = 10, .max_skips = 10, .tokens = 200, .temperature = 0.8, .seed = 1,
+  Run r = {.set = {.steps = -1, .log_every = 10, .max_skips = 10, .tokens = 200, .tolerance = 1e-5, .temperature = 0.8, .seed = 1,
                    .launcher = "auto", .ranks_as = "processes", .timeout = 600}};
   Words words = {0}, given = {0};
   bool help;
@@ -611,6 +628,7 @@ int main(int argc, char **argv) {
   if (!e && help) options_help(&command, &defaults, stdout), putchar('\n'), exits_help(stdout);
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
   else if (!e && r.set.calibrate) e = calibrate(r.arena, &r.set, &words, &given);
+  else if (!e && r.set.compare) e = compare(r.arena, &r.set, &words, &given);
   else if (!e && words.n != 1)
     e = fail(EXIT_USAGE,
              words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",

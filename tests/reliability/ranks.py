@@ -149,6 +149,24 @@ def context_by_kernel():
 
 
 @case
+def compare():
+    # two plans from the same state and samples: equal on two meshes; the first that differs, with its line
+    feed = data()
+    plans = [compiled("llama", mesh) for mesh in ("dp=2", "tp=2")]
+    said = call([MTRUN, "--compare", *plans, *feed, "--steps", 3, "--threads", 1, "--tolerance", "1e-9"]).stdout
+    assert said == "equal within 1e-09: 3 steps, 21 gradients, 21 parameters\n", said
+    narrow = compiled("llama", "cp=2", "bf16")
+    said = call([MTRUN, plans[0], narrow, "--compare", *feed, "--steps", 3], code=1).stdout
+    assert re.match(r"(step 0: loss|.*llama.mt:\d+:\d+: the gradient of \S+\[\d+\]) is \S+ in llama.dp=2.plan, ", said), said
+    decays = compiled("llama", "", train_optimizer="adamw(lr = 1e-2, decay = 0.5)")
+    one = compiled("llama", "dp=2", train_optimizer="adamw(lr = 1e-2, decay = 0.1)")
+    said = call([MTRUN, "--compare", one, decays, *feed, "--steps", 2, "--threads", 1], code=1).stdout
+    assert re.match(r".*llama.mt:\d+:\d+: the parameter \S+\[\d+\] is ", said), said
+    refused(MTRUN, ["--compare", one, *feed], "--compare takes two plans, 1 are given", 64)
+    refused(MTRUN, ["--compare", one, decays, *feed, "--final", "f"], "--final", 64)
+
+
+@case
 def same_bits_again():
     # run to run, and whatever the threads
     feed = data()

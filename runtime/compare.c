@@ -1,0 +1,198 @@
+// compare.c -- see compare.h. What runs write (--log-json, --grads, --final) holds whole tensors under checkpoint names on
+// any mesh, so that is what is compared, in the order in which a run comes to it.
+#include "runtime/compare.h"
+#include "runtime/file.h"
+#include "runtime/json_text.h"
+#include "runtime/plan.h"
+#include "runtime/safetensors.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+extern char **environ;
+
+typedef struct {
+  Arena *a;
+  const char *const *plan;
+  const Plan *first;                         // of which the lines are
+  double tolerance;
+  char folder[64];
+  int64_t steps, gradients, parameters;      // that are alike
+} Compare;
+
+static const char *path_of(const Compare *c, int which, const char *what) {
+  return arena_printf(c->a, "%s/%s.%d", c->folder, what, which);
+}
+
+// ---- runs ---------------------------------------------------------------------------------------------------------
+static Status run_one(Compare *c, int which, const Words *given) {
+  VEC(const char *) argv = {0};
+  const char *more[] = {"--log-json", path_of(c, which, "log"), "--grads", path_of(c, which, "grads"), "--final",
+                        path_of(c, which, "final")};
+  vec_push(c->a, &argv, "mtrun"), vec_push(c->a, &argv, c->plan[which]);
+  for (uint32_t i = 0; i < given->n; i++) {
+    const Option *o = given->at[i].by;
+    if (o->name && (!strcmp(o->name, "compare") || !strcmp(o->name, "tolerance"))) continue;
+    vec_push(c->a, &argv, o->name ? arena_printf(c->a, "--%s", o->name) : arena_printf(c->a, "-%c", o->letter));
+    if (given->at[i].text) vec_push(c->a, &argv, given->at[i].text);
+  }
+  for (size_t i = 0; i < COUNT(more); i++) vec_push(c->a, &argv, more[i]);
+  vec_push(c->a, &argv, (const char *)0);
+  posix_spawn_file_actions_t act;
+  posix_spawn_file_actions_init(&act);
+  posix_spawn_file_actions_addopen(&act, 1, "/dev/null", O_WRONLY, 0);
+  pid_t pid;
+  int status, e = posix_spawn(&pid, "/proc/self/exe", &act, 0, (char **)(uintptr_t)argv.at, environ);
+  posix_spawn_file_actions_destroy(&act);
+  if (e) return fail(EXIT_UNAVAILABLE, "a run of %s cannot be started: %s", c->plan[which], strerror(e));
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && !WEXITSTATUS(status)) return 0;
+  return fail(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_INTERNAL, "the run of %s did not end well", c->plan[which]);
+}
+
+// ---- outputs ------------------------------------------------------------------------------------------------------
+static bool apart(double x, double y, double size, double tolerance) {
+  if (isnan(x) || isnan(y)) return isnan(x) != isnan(y);
+  return x != y && !(fabs(x - y) <= tolerance * size);
+}
+
+static bool is_result(const Compare *c, const char *key) { // not a measurement of the run
+  bool is = c->gradients && (!strcmp(key, "grad_norm") || !strcmp(key, "lr")); // which comes behind the gradients
+  for (uint32_t i = 0; i < c->first->output.n; i++) is |= !strcmp(key, c->first->output.at[i].name);
+  return is;
+}
+
+// A line of each log. *same: false when they differ, which is said.
+static Status line_alike(const Compare *c, char *const line[2], int64_t step, bool *same) {
+  json_t *j[2] = {0};
+  Status e = 0;
+  for (int i = 0; i < 2 && !e; i++) e = json_read(c->plan[i], line[i], strlen(line[i]), 3, &j[i]);
+  const char *key;
+  json_t *x;
+  if (!e)
+    json_object_foreach(j[0], key, x) {
+      const json_t *y = json_object_get(j[1], key);
+      double v = json_is_number(x) ? json_number_value(x) : (double)NAN, w = json_is_number(y) ? json_number_value(y) : (double)NAN;
+      if (!*same || !is_result(c, key) || !apart(v, w, fmax(fabs(v), fabs(w)), c->tolerance)) continue;
+      *same = false;
+      printf("step %lld: %s is %.17g in %s, %.17g in %s\n", (long long)step, key, v, c->plan[0], w, c->plan[1]);
+    }
+  for (int i = 0; i < 2; i++) json_decref(j[i]);
+  return e;
+}
+
+static Status logs(Compare *c, int64_t to, bool *same) {             // steps 0 … to-1
+  char *text[2];
+  for (int i = 0; i < 2; i++) {
+    size_t n;
+    TRY(file_read(c->a, path_of(c, i, "log"), 1 << 30, &text[i], &n));
+  }
+  for (int64_t step = 0; *same && step < to; step++) {
+    char *line[2] = {text[0], text[1]};
+    if (!*line[0] && !*line[1]) return 0;
+    for (int i = 0; i < 2; i++) {
+      text[i] += strcspn(text[i], "\n");
+      if (*text[i]) *text[i]++ = 0;
+    }
+    if (!*line[0] != !*line[1]) {
+      printf("%s makes %lld steps, the other more\n", c->plan[*line[0] != 0], (long long)step);
+      return *same = false, 0;
+    }
+    TRY(line_alike(c, line, step, same));
+    c->steps = step + 1;
+  }
+  return 0;
+}
+
+// ---- tensors ------------------------------------------------------------------------------------------------------
+static const char *line_of(const Compare *c, const char *tensor) {
+  for (uint32_t i = 1; i < c->first->var.n; i++) {
+    const PlanVar *v = &c->first->var.at[i];
+    Storage s = plan_storage(c->first, v);
+    Pieces pieces = {0};
+    if (v->kind != PVAR_param || storage_pieces(c->a, &s, &pieces)) continue;
+    for (uint32_t k = 0; k < pieces.n; k++)
+      if (!strcmp(pieces.at[k].name, tensor)) return plan_place(c->first, c->a, v->line);
+  }
+  return "?";
+}
+
+static Status values(const Compare *c, const Safetensors *f, const Tensor *t, double **out, double *rms) {
+  double square = 0;
+  *out = NEW_N(c->a, double, t->count + 1);
+  TRY(tensor_read(f, t, 0, t->count, DT_f64, *out));
+  for (int64_t i = 0; i < t->count; i++) square += (*out)[i] * (*out)[i];
+  *rms = sqrt(square / (double)MAX(t->count, 1));
+  return 0;
+}
+
+// floor: size below which differences do not count (the gradient of a bias of keys is 0 in truth)
+static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tensor *t, const char *what, double floor_rms, bool *same) {
+  const Tensor *u = safetensors_find(&f[1], t->name);
+  double *x, *y, rms, other;
+  if (!u || u->count != t->count) {
+    printf("%s has %s %s, %s has none of that shape\n", c->plan[0], what, t->name, c->plan[1]);
+    return *same = false, 0;
+  }
+  TRY(values(c, &f[0], t, &x, &rms));
+  TRY(values(c, &f[1], u, &y, &other));
+  double size = fmax(fmax(rms, other), floor_rms);
+  for (int64_t i = 0; *same && i < t->count; i++) {
+    if (!apart(x[i], y[i], size + fmax(fabs(x[i]), fabs(y[i])), c->tolerance)) continue;
+    *same = false;
+    printf("%s: %s %s[%lld] is %.17g in %s, %.17g in %s\n", line_of(c, t->name), what, t->name, (long long)i, x[i], c->plan[0],
+           y[i], c->plan[1]);
+  }
+  return 0;
+}
+
+static Status tensors(Compare *c, const char *file, const char *what, double floor_part, int64_t *count, bool *same) {
+  Safetensors f[2];
+  double most = 0, rms, *x;
+  for (int i = 0; i < 2 && *same; i++) TRY(safetensors_open(c->a, path_of(c, i, file), &f[i]));
+  if (!*same) return 0;
+  Status e = 0;
+  for (uint32_t i = 0; i < f[0].tensor.n && !e; i++) e = values(c, &f[0], &f[0].tensor.at[i], &x, &rms), most = fmax(most, rms);
+  for (uint32_t i = 0; i < f[0].tensor.n && !e && *same; i++) {
+    e = tensor_alike(c, f, &f[0].tensor.at[i], what, floor_part * most, same);
+    *count += *same;
+  }
+  if (!e && *same && f[1].tensor.n != f[0].tensor.n)
+    printf("%s has more %ss\n", c->plan[1], what), *same = false;
+  for (int i = 0; i < 2; i++) safetensors_close(&f[i]);
+  return e;
+}
+
+// ---- the way --------------------------------------------------------------------------------------------------------
+static Status all(Compare *c, const Words *given) {
+  bool same = true;
+  for (int i = 0; i < 2; i++) TRY(run_one(c, i, given));
+  TRY(logs(c, 1, &same));
+  if (same) TRY(tensors(c, "grads", "the gradient of", 1e-6, &c->gradients, &same));
+  if (same) TRY(logs(c, INT64_MAX, &same));
+  if (same) TRY(tensors(c, "final", "the parameter", 0, &c->parameters, &same));
+  if (!same) return COMPARE_DIFFERS;
+  printf("equal within %g: %lld steps, %lld gradients, %lld parameters\n", c->tolerance, (long long)c->steps,
+         (long long)c->gradients, (long long)c->parameters);
+  return 0;
+}
+
+Status compare_plans(Arena *a, const char *const plan[2], const Words *given, double tolerance) {
+  static const char *const file[] = {"log", "grads", "final"};
+  Compare c = {.a = a, .plan = plan, .tolerance = tolerance, .folder = "/tmp/mt-compare-XXXXXX"};
+  Plan *p[2];
+  for (int i = 0; i < 2; i++) TRY(plan_load(a, plan[i], &p[i]));
+  c.first = p[0];
+  if (!mkdtemp(c.folder)) return fail(EXIT_CREATE, "%s: %s", c.folder, strerror(errno));
+  Status e = all(&c, given);
+  for (int i = 0; i < 2; i++)
+    for (size_t k = 0; k < COUNT(file); k++) unlink(path_of(&c, i, file[k]));
+  rmdir(c.folder);
+  return e;
+}
