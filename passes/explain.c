@@ -195,6 +195,31 @@ static void the_mesh(Text *t, const Program *p) {
   if (m->rule.n) text_puts(t, "\n");
 }
 
+// What a rank stores of the variables, and what it would if none were shared out.
+static void shared_out(Text *t, const Program *p) {
+  static const struct { VarKind kind; const char *name; } kinds[] = {
+      {VAR_param, "parameters"}, {VAR_copy, "compute copies"}, {VAR_grad, "gradients"}, {VAR_moment, "moments"}};
+  Module *m = p->module;
+  if (ranks_of(m) == 1) return;
+  text_printf(t, "  %-12s %d, bucket %s; on a rank", "zero", (int)setting_num(m, "parallel.zero", 0),
+              bytes_text(p->arena, setting_num(m, "parallel.bucket", 25 << 20)));
+  Rules r;
+  bool known = rules_init(&r, m, false);
+  for (size_t k = 0, n = 0; k < COUNT(kinds) && known; k++) {
+    int64_t here = 0, whole = 0;
+    for (VarId v = 1; v < m->var.n; v++) {
+      Type x = m->type.at[m->var.at[v].type];
+      if (m->var.at[v].kind != kinds[k].kind) continue;
+      here += type_bytes(m, &x);
+      for (int i = 0; i < x.ndim; i++) x.split[i] = r.strong[x.dim[i]];
+      whole += type_bytes(m, &x);
+    }
+    if (whole) text_printf(t, "%s%s %s", n++ ? ", " : " ", kinds[k].name, bytes_text(p->arena, (double)here));
+    if (whole != here) text_printf(t, " of %s", bytes_text(p->arena, (double)whole));
+  }
+  text_puts(t, "\n");
+}
+
 static void functions(Text *t, const Module *m) {
   text_printf(t, "  %-12s ", "functions");
   uint32_t n = 0, bodies = 0;
@@ -324,6 +349,7 @@ void explain_all(Text *t, const Program *p) {
   in_and_out(t, p);
   training(t, p);
   the_mesh(t, p);
+  shared_out(t, p);
   functions(t, p->module);
   collectives(t, p);
 }

@@ -134,6 +134,24 @@ def buckets_agree():
 
 
 @case
+def explained():
+    # what a rank stores of each kind, and what it would without
+    def line(level):
+        out = call([MTC, "explain", os.path.join(MODELS, "gpt2.mt"), *floats("bf16"), "--mesh", "dp=2",
+                    *sets(**{**SIZES, **TRAIN, "parallel_zero": level, "nvocab": 256})]).stdout
+        return next(l for l in out.split("\n") if l.startswith("  zero"))
+
+    parts = ["moments", "parameters", "gradients", "compute copies"]
+    for level, shared in enumerate(([], parts[:2], parts[:3], parts)):
+        text = line(level)
+        assert "%d, bucket 25.0 MiB; on a rank" % level in text, text
+        for part in parts:
+            half = re.search(part + r" ([0-9.]+) KiB of ([0-9.]+) KiB", text)
+            assert bool(half) == (part in shared), (part, text)
+            assert not half or abs(float(half[1]) * 2 - float(half[2])) <= 1, text
+
+
+@case
 def settings_are_checked():
     bad = [("parallel.zero=4", "MT0335", "at most 3, got 4"), ("parallel.zero=0.5", "MT0335", "whole number"),
            ("parallel.zero=all", "MT0331", "a number, got all"), ("parallel.bucket=0", "MT0335", "at least 1, got 0")]
