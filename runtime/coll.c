@@ -1,14 +1,32 @@
 // coll.c -- see coll.h.
 #include "runtime/coll.h"
+#include "runtime/rows.h"
 #include <string.h>
 
 enum { GRAIN = 1 << 14, BLOCK = 4096 };      // elements
+enum { LARGE = 1 << 20 };                    // bytes of a result that no cache is to hold
 
 static size_t width(const Coll *j) { return dtype_bytes(j->x->dtype); }
+static bool coll_large(const Coll *j) { return (size_t)(j->x->outer * j->x->inner) * width(j) >= LARGE; }
+
+static void sum_rows(const Coll *j, int64_t at, int64_t n, char *to) {  // of f32 or bf16: in f32
+  DType t = j->x->dtype;
+  float room[512];
+  for (int64_t i = 0, k; i < n; i += k) {
+    k = MIN(n - i, t == DT_f32 ? n : (int64_t)COUNT(room));
+    float *d = t == DT_f32 ? (float *)(void *)to : room;
+    for (int64_t m = 0; m < j->n; m++) row_take(d, t, j->from[m] + (size_t)(at + i) * width(j), k, m > 0);
+    if (t != DT_f32) row_put(to + (size_t)i * width(j), t, room, k, false);
+  }
+}
 
 void coll_sum(const Coll *j, int64_t at, int64_t n, char *to) {
   DType t = j->x->dtype;
   bool most = j->x->kind == COLL_all_max;
+  if (!most && (t == DT_f32 || t == DT_bf16)) {
+    sum_rows(j, at, n, to);
+    return;
+  }
 #define COMBINE(T) do { \
     T *restrict d = (T *)(void *)to; \
     for (int64_t m = 0; m < j->n; m++) { \
@@ -36,6 +54,14 @@ void coll_sum(const Coll *j, int64_t at, int64_t n, char *to) {
   }
 }
 
+// To memory, past the caches when there is much of it: rows_done follows.
+static void put(const Coll *j, char *to, const char *from, int64_t n) {
+  size_t bytes = (size_t)n * width(j);
+  bool large = coll_large(j) && j->to[0] != j->from[0] && bytes % sizeof(float) == 0;
+  if (large) row_stream((float *)(void *)to, (const float *)(const void *)from, (int64_t)(bytes / sizeof(float)));
+  else memcpy(to, from, bytes);
+}
+
 // Blocks lo … hi-1 of this member's share: made here, and put to all.
 static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
   const Coll *j = with;
@@ -46,10 +72,12 @@ static void all_task(void *with, int64_t lo, int64_t hi, int worker) {
     int64_t at = first + b * BLOCK, n = MIN(MIN(BLOCK, first + share - at), total - at);
     if (n <= 0) continue;
     coll_sum(j, at, n, room);
-    for (int64_t m = 0; m < j->n; m++)
-      memcpy(j->to[m] + (size_t)at * width(j), room, (size_t)n * width(j));
+    for (int64_t m = 0; m < j->n; m++) put(j, j->to[m] + (size_t)at * width(j), room, n);
   }
+  rows_done();
 }
+
+static int64_t blocks(const PlanColl *x) { return (x->inner + BLOCK - 1) / BLOCK; }
 
 // Blocks of this member's pieces. A piece may be put where this member's own term lies.
 static void scatter_task(void *with, int64_t lo, int64_t hi, int worker) {
@@ -58,10 +86,11 @@ static void scatter_task(void *with, int64_t lo, int64_t hi, int worker) {
   _Alignas(64) char room[BLOCK * 8];
   (void)worker;
   for (int64_t u = lo; u < hi; u++) {
-    int64_t blocks = (x->inner + BLOCK - 1) / BLOCK, o = u / blocks, at = u % blocks * BLOCK, n = MIN(BLOCK, x->inner - at);
+    int64_t o = u / blocks(x), at = u % blocks(x) * BLOCK, n = MIN(BLOCK, x->inner - at);
     coll_sum(j, (o * j->n + j->place) * x->inner + at, n, room);
-    memcpy(j->to[j->place] + (size_t)(o * x->inner + at) * width(j), room, (size_t)n * width(j));
+    put(j, j->to[j->place] + (size_t)(o * x->inner + at) * width(j), room, n);
   }
+  rows_done();
 }
 
 // Each member gives its piece where it gets it: its place differs from member to member.
@@ -111,9 +140,7 @@ void coll_run(Work *w, const Coll *j) {
     case COLL_all_reduce: case COLL_all_max:
       work_run(w, all_task, with, ((x->inner + j->n - 1) / j->n + 4095) / 4096, 4);
       break;
-    case COLL_reduce_scatter:
-      work_run(w, scatter_task, with, x->outer * ((x->inner + BLOCK - 1) / BLOCK), MAX(1, MIN(grain, 4)));
-      break;
+    case COLL_reduce_scatter: work_run(w, scatter_task, with, x->outer * blocks(x), MAX(1, MIN(grain, 4))); break;
     case COLL_all_gather: work_run(w, gather_task, with, x->outer * j->n, grain); break;
     case COLL_all_to_all: work_run(w, exchange_task, with, x->outer * j->n * x->gather, grain); break;
     case COLL_COUNT: break;

@@ -20,8 +20,21 @@ MT_FN void row_bf16(uint16_t *to, const float *from, int64_t n, bool add) {
     for (int64_t i = 0; i < n; i++) to[i] = bf16_f32(from[i]);
 }
 
+MT_FN void row_wide(float *to, const uint16_t *from, int64_t n, bool add) {
+  if (add)
+    for (int64_t i = 0; i < n; i++) to[i] += f32_bf16(from[i]);
+  else
+    for (int64_t i = 0; i < n; i++) to[i] = f32_bf16(from[i]);
+}
+
+VECTORS(void, row_wide, (float *to, const uint16_t *from, int64_t n, bool add), (to, from, n, add))
 VECTORS(void, row_f32, (float *to, const float *from, int64_t n, bool add), (to, from, n, add))
 VECTORS(void, row_bf16, (uint16_t *to, const float *from, int64_t n, bool add), (to, from, n, add))
+
+void row_take(float *to, DType t, const char *from, int64_t n, bool add) {
+  if (t == DT_f32) row_f32_here(to, (const float *)(const void *)from, n, add);
+  else row_wide_here(to, (const uint16_t *)(const void *)from, n, add);
+}
 
 void row_put(char *to, DType t, const float *from, int64_t n, bool add) {
   if (t == DT_f32) row_f32_here((float *)(void *)to, from, n, add);
