@@ -202,6 +202,11 @@ Str intern_n(Intern *in, const char *s, size_t n) {
   return in->slot[i];
 }
 
+Str intern_find(const Intern *in, const char *s) {
+  size_t n = strlen(s);
+  return in->room ? in->slot[intern_slot(in, s, n, hash_bytes(s, n, 0))] : 0;
+}
+
 Str intern(Intern *in, const char *s) { return intern_n(in, s, strlen(s)); }
 
 Str intern_printf(Intern *in, const char *fmt, ...) {

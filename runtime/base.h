@@ -50,6 +50,7 @@ typedef const char *Str;
 typedef struct Intern Intern;
 Intern *intern_create(Arena *a);
 Str     intern(Intern *in, const char *s);
+Str     intern_find(const Intern *in, const char *s);             // 0 when it is not there
 Str     intern_n(Intern *in, const char *s, size_t n);
 Str     intern_printf(Intern *in, const char *fmt, ...) PRINTF(2, 3);
 

@@ -366,8 +366,12 @@ Status dev_open(Arena *a, const Plan *p, DevOptions o, Dev **out) {
   if (strcmp(p->target, "cpu"))
     return fail(EXIT_UNAVAILABLE, "the plan is for %s; this build has cpu", p->target);
   TRY(check_memory(p, d->options.comm));
-  TRY(open_libraries(d, a));
-  TRY(open_kernels(d, a));
+  static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;  // of the ranks of a process: libraries change its environment
+  pthread_mutex_lock(&one);
+  Status s = open_libraries(d, a);
+  if (!s) s = open_kernels(d, a);
+  pthread_mutex_unlock(&one);
+  TRY(s);
   d->before = peak_bytes();
   TRY(open_memory(d, a));
   return open_streams(d, a);

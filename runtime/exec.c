@@ -57,15 +57,17 @@ static Status open_schedule(Exec *x) {
 
 static Status open_scale(Exec *x) {
   const PlanCall *c = &x->plan->loss_scale;
-  ScaleArg *arg = NEW_N(x->plan->arena, ScaleArg, c->num.n + 1);
+  Arena *a = arena_create();
+  ScaleArg *arg = NEW_N(a, ScaleArg, c->num.n + 1);
   Text why;
-  text_init(&why, x->plan->arena);
+  text_init(&why, a);
   bool constant = c->word && !strcmp(c->word, "constant");
   for (uint32_t i = 0; i < c->num.n && !constant; i++) arg[i] = (ScaleArg){c->num.at[i].name, c->num.at[i].value};
-  if (scale_make(&x->scale, constant ? 0 : c->word ? c->word : "none", plan_num(c, "value", 0), arg,
-                 constant ? 0 : c->num.n, &why))
-    return 0;
-  return fail(EXIT_INPUT, "the plan's loss scale: %s", why.s);
+  bool made = scale_make(&x->scale, constant ? 0 : c->word ? c->word : "none", plan_num(c, "value", 0), arg,
+                         constant ? 0 : c->num.n, &why);
+  Status s = made ? 0 : fail(EXIT_INPUT, "the plan's loss scale: %s", why.s);
+  arena_destroy(a);
+  return s;
 }
 
 Status exec_init(Exec *x, const Plan *p, Dev *d) {

@@ -373,6 +373,33 @@ int64_t gemm_rooms(const Gemms *g) {
 
 Str gemm_libraries(const Gemms *g) { return g->libraries; }
 
+#ifdef __SANITIZE_THREAD__
+// The libraries are not watched: what a product touches is told, row by row.
+void __tsan_read_range(void *at, unsigned long n);
+void __tsan_write_range(void *at, unsigned long n);
+
+static void tell_rows(const void *at, DType t, int64_t rows, int64_t cols, int64_t row, int64_t col, bool written) {
+  bool turned = col != 1 && cols > 1;
+  int64_t n = turned ? cols : rows, each = turned ? rows : cols, step = turned ? col : row;
+  for (int64_t i = 0; i < n; i++) {
+    char *p = (char *)(uintptr_t)at + (size_t)(i * step) * dtype_bytes(t);
+    (written ? __tsan_write_range : __tsan_read_range)(p, (size_t)each * dtype_bytes(t));
+  }
+}
+
+static void tell(const Product *p, const Call *call) {
+  const PlanGemm *g = &p->g;
+  for (int64_t i = 0; i < p->moves; i++)
+    for (int64_t s = 0; s < p->sums; s++) {
+      int64_t a = 0, b = 0, c = 0, none = 0;
+      loop_at(p->move, p->nmove, i, &a, &b, &c), loop_at(p->sum, p->nsum, s, &a, &b, &none);
+      tell_rows(call->a + (size_t)a * dtype_bytes(g->a), g->a, g->m, g->k, g->am, g->ak, false);
+      tell_rows(call->b + (size_t)b * dtype_bytes(g->b), g->b, g->k, g->n, g->bk, g->bn, false);
+      tell_rows(call->c + (size_t)c * dtype_bytes(g->c), g->c, g->m, g->n, g->cm, g->cn, true);
+    }
+}
+#endif
+
 void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const void *b) {
   const Product *p = &all->product[gemm];
   const PlanGemm *g = &p->g;
@@ -382,6 +409,9 @@ void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const 
     return;
   }
   Call call = {p, c, p->turned ? b : a, p->turned ? a : b};
+#ifdef __SANITIZE_THREAD__
+  tell(p, &call);
+#endif
   work_run(w, product_task, &call, p->nm * p->nn * p->moves, p->grain);
 }
 

@@ -25,8 +25,16 @@
 #include <sys/auxv.h>
 #endif
 
+#ifdef __SANITIZE_THREAD__
+#define SANITIZED "-tsan"                    // kernels are watched as the rest is
+#else
+#define SANITIZED ""
+#endif
 static const char *const flags[] = {"-std=gnu17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
                                     "-fno-strict-aliasing", "-fPIC", "-shared", "-s", "-w",
+#ifdef __SANITIZE_THREAD__
+                                    "-fsanitize=thread",
+#endif
 #ifdef __x86_64__
                                     "-mprefer-vector-width=512", // where there are such; half of the core sleeps at 256
 #endif
@@ -77,6 +85,7 @@ const char *jit_cpu(Arena *a) {
 #else
   text_printf(&t, "-%lx.%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #endif
+  text_puts(&t, SANITIZED);
   if (jit_tiles()) text_puts(&t, TILES);
   return t.s;
 }
@@ -101,7 +110,7 @@ static int level_of(const char *target) {
 }
 
 bool jit_runs_here(const char *target) {
-  if (level_of(target) >= 0) return level_of(target) <= level_here();
+  if (level_of(target) >= 0) return !*SANITIZED && level_of(target) <= level_here();
   Arena *a = arena_create();
   bool same = !strcmp(target, jit_cpu(a));
   arena_destroy(a);

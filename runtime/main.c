@@ -365,7 +365,8 @@ static Status write_final(Run *r) { return state_write(&r->state, VIEW_params, r
 
 enum { ASKED_stop = 1, ASKED_save = 2 };
 static Status asked(Run *r, int64_t *what) {
-  *what = (stop_asked ? ASKED_stop : 0) | (save_asked ? ASKED_save : 0);
+  bool first = !comm_rank(r->comm);
+  *what = (first && stop_asked ? ASKED_stop : 0) | (first && save_asked ? ASKED_save : 0);
   return comm_agree(r->comm, what);
 }
 
@@ -415,7 +416,7 @@ static Status step(Run *r, int64_t *what) {
   bool due = r->set.save_every && x->step % r->set.save_every == 0;
   TRY(asked(r, what));
   if (r->set.save && (due || *what & ASKED_save)) TRY(save(r));
-  if (*what & ASKED_save) save_asked = 0;
+  if (*what & ASKED_save && !comm_rank(r->comm)) save_asked = 0;
   if (first && r->set.profile && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0; // it had to warm up
   return 0;
 }

@@ -1,12 +1,16 @@
 // openblas.c -- see openblas.h.
 #include "runtime/openblas.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+static void one_thread(void) { setenv("OPENBLAS_NUM_THREADS", "1", 1); } // read when it is loaded
 
 Status openblas_open(Arena *a, OpenBlas *b) {
   const char *path = getenv("MTRUN_OPENBLAS");
   path = path && *path ? path : "libopenblas.so.0";
-  setenv("OPENBLAS_NUM_THREADS", "1", 1);                          // read when it is loaded
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, one_thread);
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   bool own = getenv("MTRUN_OPENBLAS") && *getenv("MTRUN_OPENBLAS");
   const char *mend = own ? "MTRUN_OPENBLAS names it: unset it, or set it to the library's path"

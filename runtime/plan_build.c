@@ -57,7 +57,8 @@ uint32_t plan_buffer_part(Plan *p, const char *name, uint32_t of, uint32_t whole
 }
 
 uint32_t plan_find_slot(const Plan *p, const char *name) {
-  const uint64_t *at = map_get(&p->slot_by, key_of(intern(p->in, name)));
+  Str s = intern_find(p->in, name);          // threads look things up at the same time
+  const uint64_t *at = s ? map_get(&p->slot_by, key_of(s)) : 0;
   return at ? (uint32_t)*at : 0;
 }
 
@@ -163,7 +164,8 @@ void ins_and(PlanAt at) {
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 uint32_t plan_find_fn(const Plan *p, const char *name) {
-  const uint64_t *at = map_get(&p->fn_by, key_of(intern(p->in, name)));
+  Str s = intern_find(p->in, name);
+  const uint64_t *at = s ? map_get(&p->fn_by, key_of(s)) : 0;
   return at ? (uint32_t)*at : 0;
 }
 

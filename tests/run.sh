@@ -1,18 +1,20 @@
 #!/bin/sh
 # run.sh -- builds mt and runs its tests; the last line says `N passed, N failed`.
-usage='usage: sh tests/run.sh [--long] [--sanitize] [--clang] [--werror] [TEST…]
+usage='usage: sh tests/run.sh [--long] [--sanitize | --tsan] [--clang] [--werror] [TEST…]
 
   --long       more of everything that is random, for hours
   --sanitize   built with the address and the undefined-behaviour sanitizer
+  --tsan       built with the thread sanitizer; without TEST, the tests in which ranks are threads
   --clang      built with clang
   --werror     a warning fails the build
   TEST         only these tests or suites, as `meson test` takes them'
 
-long= sanitize= build=build setup= werror=false
+long= sanitize= tsan= build=build setup= werror=false
 while [ $# -gt 0 ]; do
   case $1 in
     --long) long=1 ;;
     --sanitize) sanitize=1 build=$build-sanitize setup="$setup -Db_sanitize=address,undefined -Db_lundef=false" ;;
+    --tsan) tsan=1 build=$build-tsan setup="$setup -Db_sanitize=thread -Db_lundef=false" ;;
     --clang) export CC=clang; build=$build-clang ;;
     --werror) werror=true ;;
     -h | --help) echo "$usage"; exit 0 ;;
@@ -45,8 +47,9 @@ mkdir -p build
 export XDG_CACHE_HOME="$PWD/build/cache"
 export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
 [ -z "$long" ] || export MT_LONG=1
+[ -z "$tsan" ] || [ $# -gt 0 ] || set -- --suite races
 patience=4
-[ -z "$sanitize" ] || patience=20
+[ -z "$sanitize$tsan" ] || patience=20
 rm -f "$build"/meson-logs/testlog.json "$build"/meson-logs/benchmarklog.json
 meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier $patience "$@"
 [ -z "$long" ] || meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier $patience --benchmark "$@"
