@@ -159,8 +159,8 @@ static uint32_t level_of(const Emit *e, uint32_t v) {
 
 // Divided by what stays the same over a loop.
 static bool divides(const Emit *e, const Ins *x) {
-  return x->op == KI_alu && x->what == ALU_div && x->dtype == DT_f32 && kernel_ins(e->k, x->b)->op != KI_const &&
-         level_of(e, x->b) < MAX(level_of(e, x->a), level_of(e, x->b));
+  return x->op == KI_alu && x->what == ALU_div && x->dtype == DT_f32 && !e->f.exact &&
+         kernel_ins(e->k, x->b)->op != KI_const && level_of(e, x->b) < MAX(level_of(e, x->a), level_of(e, x->b));
 }
 
 // After v is there: r… s… such that a / v is a * r * s; s keeps the reciprocal from overflowing.

@@ -204,6 +204,18 @@ static uint8_t access_deps(const Access *at) {
   return m;
 }
 
+static bool compares_quotients(const Kernel *k, Arena *a) {
+  bool *of = NEW_N(a, bool, k->ins.n);                                // by value: whether it comes from a quotient
+  for (uint32_t v = 1; v < k->ins.n; v++) {
+    const Ins *x = kernel_ins(k, v);
+    of[v] = (x->a && of[x->a]) || (x->b && of[x->b]) || (x->c && of[x->c]);
+    if (x->op != KI_alu) continue;
+    if (of[v] && x->what >= ALU_eq && x->what <= ALU_ge) return true;
+    of[v] |= x->what == ALU_div;
+  }
+  return false;
+}
+
 Facts kernel_facts(const Kernel *k, Arena *a) {
   Facts f = {.deps = NEW_N(a, uint8_t, k->ins.n), .phase = NEW_N(a, uint8_t, k->ins.n), .phases = 1};
   for (uint32_t r = 0; r < k->nrange; r++) *(k->range[r].reduced ? &f.red : &f.par) |= (uint8_t)(1 << r);
@@ -219,6 +231,7 @@ Facts kernel_facts(const Kernel *k, Arena *a) {
     if (x->op == KI_reduce) f.phases = MAX(f.phases, phase);        // its own pass is the one its operand is in
     else if (deps & f.red) f.phases = MAX(f.phases, (uint8_t)MIN(phase + 1, UINT8_MAX));
   }
+  f.exact = compares_quotients(k, a);
   return f;
 }
 

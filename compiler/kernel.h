@@ -161,7 +161,8 @@ const char *kernel_check(const Kernel *k, Arena *a);              // 0 when righ
 // What follows from the instructions. A value is inner when it depends on a reduced range; it is known after `phase`
 // passes over the reduced ranges (a reduction ends the pass its operand is in).
 // by value: mask of ranges, passes before; passes; masks
-typedef struct { uint8_t *deps, *phase; uint8_t phases, par, red; } Facts;
+// exact: what is divided is compared, as by topk, so equal quotients must be equal to the last bit wherever they are made
+typedef struct { uint8_t *deps, *phase; uint8_t phases, par, red; bool exact; } Facts;
 Facts kernel_facts(const Kernel *k, Arena *a);
 static inline bool access_same(const Access *x, const Access *y) {
   bool same = x->base == y->base && x->index == y->index && x->index_stride == y->index_stride &&

@@ -100,20 +100,27 @@ fn topk[d](x: [*, d], k) -> bool[*, d] {
   return sum[o](i32(y > x or (y == x and first))) < k
 }
 
-# which token of t sits in which place c of expert e: the chosen ones in order, until the places are full
-fn places[t, r, c](chosen: bool[*, t, r]) -> bool[*, t, r, c] {
-  nth = cumsum[t](i32(chosen)) - 1
-  return expand[c](nth) == index(c) and chosen
+# The chosen tokens of t get the places c of expert r in order, until those are full: the place of each token, -1 where
+# it has none, and the token of each place, -1 where that stays empty.
+fn nth[t, r](chosen: bool[*, t, r]) -> i32[*, t, r] { return select(chosen, cumsum[t](i32(chosen)) - 1, -1) }
+
+fn place_of[t, r, c](chosen: bool[*, t, r]) -> i32[*, t, r] {
+  n = nth[t, r](chosen)
+  return select(n < extent(c), n, -1)
+}
+
+fn token_of[t, r, c](chosen: bool[*, t, r]) -> i32[*, r, c] {
+  return sum[t](select(expand[c](nth[t, r](chosen)) == index(c), index(t) + 1, 0)) - 1
 }
 
 # tokens to experts and back; each is the other's transpose. A token without a place is dropped. r is the router's
 # role of the expert dim e: the router never sees e, so a mesh axis that splits experts may split tokens there.
 fn dispatch[t, r, e, c](x: [*, t, r?], chosen: bool[*, t, r]) -> [*, e, c] {
-  return rename[r -> e](x @[t] float(places[t, r, c](chosen)))
+  return rename[r -> e](gather[t](x, token_of[t, r, c](chosen)))
 }
 
 fn combine[t, r, e, c](y: [*, e, c], chosen: bool[*, t, r]) -> [*, t] {
-  return rename[e -> r](y) @[r, c] float(places[t, r, c](chosen))
+  return sum[r](gather[c](rename[e -> r](y), place_of[t, r, c](chosen)))
 }
 
 # ---- blocks -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef enum { DIM_m, DIM_n, DIM_k, DIM_loop, DIM_KINDS } DimKind;
-typedef struct { int64_t n, a, b, c; } Walk;                           // extent and strides, in elements
+typedef struct { int64_t n, a, b, c; bool ragged; } Walk;              // extent and strides, in elements
 typedef struct { uint32_t n; Walk at[MAX_DIMS]; } Walks;
 
 // A view that would show something in its padding, which is 0: the products run over it.
@@ -47,6 +47,7 @@ void locate(const Fn *f, ValId v, bool through, ValId *base, int64_t *at, int64_
 }
 
 static bool merges(const Walk *outer, const Walk *inner) {             // outer walks on where inner ends
+  if (outer->ragged || inner->ragged) return false;                    // it ends elsewhere each time
   return outer->a == inner->a * inner->n && outer->b == inner->b * inner->n && outer->c == inner->c * inner->n;
 }
 
@@ -80,12 +81,13 @@ static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_
   for (uint32_t i = 0; i < ndims; i++) {
     int px = type_pos(tx, dims[i]), py = type_pos(ty, dims[i]);
     Walks *k = &kind[DIM_k];
-    k->at[k->n++] = (Walk){type_local(m, tx, (uint32_t)px), sx[px], sy[py], 0};
+    k->at[k->n++] = (Walk){type_local(m, tx, (uint32_t)px), sx[px], sy[py], 0, dim_of(m, dims[i])->ragged};
   }
   for (int i = 0; i < out->ndim; i++) {
     int px = type_pos(tx, out->dim[i]), py = type_pos(ty, out->dim[i]);
     Walks *k = &kind[px >= 0 && py >= 0 ? DIM_loop : px >= 0 ? DIM_m : DIM_n];
-    k->at[k->n++] = (Walk){type_local(m, out, (uint32_t)i), px >= 0 ? sx[px] : 0, py >= 0 ? sy[py] : 0, sc[i]};
+    k->at[k->n++] = (Walk){type_local(m, out, (uint32_t)i), px >= 0 ? sx[px] : 0, py >= 0 ? sy[py] : 0, sc[i],
+                           dim_of(m, out->dim[i])->ragged};
   }
   *g = (PlanGemm){.a = tx->dtype, .b = ty->dtype, .c = out->dtype, .alpha = 1};
   for (int i = 0; i < DIM_KINDS; i++)
@@ -108,7 +110,8 @@ static bool product_as(const Fn *f, ValId x, ValId y, const DimId *dims, uint32_
   if (size < 0) return false;
   const Walk *wm = &kind[DIM_m].at[best[DIM_m]], *wn = &kind[DIM_n].at[best[DIM_n]], *wk = &kind[DIM_k].at[best[DIM_k]];
   *g = (PlanGemm){.a = tx->dtype, .b = ty->dtype, .c = out->dtype, .m = wm->n, .n = wn->n, .k = wk->n,
-                  .am = wm->a, .ak = wk->a, .bk = wk->b, .bn = wn->b, .cm = wm->c, .cn = wn->c, .alpha = 1};
+                  .am = wm->a, .ak = wk->a, .bk = wk->b, .bn = wn->b, .cm = wm->c, .cn = wn->c, .alpha = 1,
+                  .ragged = wm->ragged ? RAGGED_m : wk->ragged ? RAGGED_k : wn->ragged ? RAGGED_n : RAGGED_none};
   for (int i = 0; i < DIM_KINDS; i++)
     for (uint32_t j = 0; j < kind[i].n; j++) {
       const Walk *w = &kind[i].at[j];

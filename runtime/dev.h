@@ -55,7 +55,7 @@ Comm  *dev_comm(const Dev *d);
 Work  *dev_work(Dev *d);                                          // its workers, for the host while all is still
 
 // ---- measurements ------------------------------------------------------------------------------------------------
-typedef struct { int64_t runs; double seconds; } DevTime;
+typedef struct { int64_t runs; double seconds, left_out; } DevTime;          // left_out: FLOP, see gemm_run
 DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins);        // since dev_open or dev_time_reset
 void    dev_time_reset(Dev *d);
 typedef struct { uint32_t fn, ins; int64_t microbatch; double begin, end; } DevSpan;  // now_seconds

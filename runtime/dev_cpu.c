@@ -96,11 +96,11 @@ static void run_coll(Dev *d, const PlanFn *f, uint32_t i) {
   if (s) fail_with(d, s);
 }
 
-static void run_ins(Dev *d, const PlanIns *in) {
+static double run_ins(Dev *d, const PlanIns *in) {                     // FLOP that it left out
   void **arg = d->ptr + in->arg;
   switch (in->op) {
     case PI_kernel: run_kernel(d, in); break;
-    case PI_gemm: gemm_run(d->gemms, d->work, in->what, arg[0], arg[1], arg[2]); break;
+    case PI_gemm: return gemm_run(d->gemms, d->work, in->what, arg[0], arg[1], arg[2]);
     case PI_copy: case PI_zero: {
       CopyRun r = {arg[0], in->op == PI_copy ? arg[1] : 0};
       if (in->stream == STREAM_compute) work_run(d->work, copy_task, &r, in->bytes, 1 << 20);
@@ -109,6 +109,7 @@ static void run_ins(Dev *d, const PlanIns *in) {
     }
     case PI_record: case PI_wait: case PI_load: case PI_coll: case PI_COUNT: break;
   }
+  return 0;
 }
 
 // ---- streams -----------------------------------------------------------------------------------------------------
@@ -154,17 +155,23 @@ static void run_cell(Stream *s, const DevCell *c) {
   for (uint32_t i = 0; i < f->ins.n; i++) {
     const PlanIns *in = &f->ins.at[i];
     if (in->stream != s->stream || !runs(c, in)) continue;
-    double begin = timed ? now_seconds() : 0;
+    double begin = timed ? now_seconds() : 0, left_out = 0;
     if (in->op == PI_wait) event_wait(s, in->what), skip = skip || is_failed(d);
     else if (in->op == PI_record) event_record(d, in->what);
     else if (skip) continue;
     else if (in->op == PI_load) load(d, in, c);
+<<<<<<< HEAD
     else if (in->op == PI_coll) run_coll(d, f, i), skip = is_failed(d);
     else run_ins(d, in);
+=======
+    else if (in->op == PI_coll) run_coll(d, in), skip = is_failed(d);
+    else left_out = run_ins(d, in);
+>>>>>>> 33bf60e (moe: rows move to places and back, and products leave empty places out; topk of quotients is exact)
     if (d->watch && s->stream == STREAM_compute && !skip) d->watch(d->watching, c, i);
     if (!timed) continue;
     double end = now_seconds();
-    if (d->options.times) d->time[c->fn][i].runs++, d->time[c->fn][i].seconds += end - begin;
+    DevTime *t = d->options.times ? &d->time[c->fn][i] : 0;
+    if (t) t->runs++, t->seconds += end - begin, t->left_out += left_out;
     if (s->nspan < d->options.spans) s->span[s->nspan++] = (DevSpan){c->fn, i, c->microbatch, begin, end};
   }
 }
@@ -413,7 +420,7 @@ void *dev_at(Dev *d, PlanArg at) {
 }
 
 // ---- measurements ------------------------------------------------------------------------------------------------
-DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins) { return d->time ? d->time[fn][ins] : (DevTime){0, 0}; }
+DevTime dev_time(const Dev *d, uint32_t fn, uint32_t ins) { return d->time ? d->time[fn][ins] : (DevTime){0}; }
 
 void dev_time_reset(Dev *d) {
   for (uint32_t i = 1; i < d->plan->fn.n && d->time; i++)

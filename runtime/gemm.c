@@ -45,6 +45,7 @@ struct Gemms {
   void **panels;    // by worker: panel_room of the largest tile
   size_t panels_bytes;
   Product *product; // by number in the plan
+  int64_t *filled;  // of a ragged product: by moving loop, then summed loop, how far the entries go that are not 0
   Str libraries;
 };
 
@@ -143,8 +144,59 @@ typedef struct {
   const char *a, *b;
 } Call;
 
-// One tile of c at rows i…, columns j…; ao, bo, co: where the moving loops are
-static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co) {
+// Of n rows, `step` elements apart, those up to the last that is not all zeros; a row has `inner` elements, `along` apart.
+static int64_t filled(const char *x, size_t width, int64_t n, int64_t step, int64_t inner, int64_t along) {
+  for (; n > 0; n--) {
+    const char *row = x + (size_t)((n - 1) * step) * width;
+    size_t side = along == 1 ? (size_t)inner * width : width;
+    for (int64_t i = 0; i < (along == 1 ? 1 : inner); i++, row += (size_t)along * width)
+      if (*row || memcmp(row, row + 1, side - 1)) return n;
+  }
+  return 0;
+}
+
+static void filled_task(void *with, int64_t lo, int64_t hi, int worker) {
+  const Call *call = with;
+  const Product *p = call->p;
+  const PlanGemm *g = &p->g;
+  size_t a = dtype_bytes(g->a), b = dtype_bytes(g->b);
+  (void)worker;
+  for (int64_t t = lo; t < hi; t++) {
+    int64_t ao = 0, bo = 0, none = 0;
+    loop_at(p->move, p->nmove, t / p->sums, &ao, &bo, &none), loop_at(p->sum, p->nsum, t % p->sums, &ao, &bo, &none);
+    p->all->filled[t] = g->ragged == RAGGED_m   ? filled(call->a + (size_t)ao * a, a, g->m, g->am, g->k, g->ak)
+                        : g->ragged == RAGGED_n ? filled(call->b + (size_t)bo * b, b, g->n, g->bn, g->k, g->bk)
+                                                : filled(call->a + (size_t)ao * a, a, g->k, g->ak, g->m, g->am);
+  }
+}
+
+// The rows or columns of c that are not 0, in the moving loops' turn `move`.
+static int64_t extent_of(const Product *p, int64_t move) {
+  int64_t most = 0;
+  for (int64_t s = 0; s < p->sums; s++) most = MAX(most, p->all->filled[move * p->sums + s]);
+  return most;
+}
+
+// What is summed over there, in the summed loops' turn s: some zeros, too, as a sum over nothing would leave c as it was.
+static int64_t depth_of(const Product *p, int64_t move, int64_t s) {
+  if (p->g.ragged != RAGGED_k) return p->g.k;
+  return MIN(p->g.k, up_to(MAX(p->all->filled[move * p->sums + s], 1), p->g.a == DT_bf16 ? 32 : 1));
+}
+
+static double left_out(const Product *p) {
+  const PlanGemm *g = &p->g;
+  double flop = 0;
+  for (int64_t i = 0; i < p->moves; i++) {
+    if (g->ragged == RAGGED_m) flop += 2.0 * (double)(g->m - extent_of(p, i)) * (double)(g->n * g->k * p->sums);
+    if (g->ragged == RAGGED_n) flop += 2.0 * (double)(g->n - extent_of(p, i)) * (double)(g->m * g->k * p->sums);
+    for (int64_t s = 0; s < p->sums && g->ragged == RAGGED_k; s++)
+      flop += 2.0 * (double)(g->k - depth_of(p, i, s)) * (double)(g->m * g->n);
+  }
+  return flop;
+}
+
+// One tile of c at rows i…, columns j…; ao, bo, co: where the moving loops are, in their turn `move`
+static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t move, int64_t ao, int64_t bo, int64_t co) {
   const Product *p = call->p;
   const OpenBlas *lib = &p->all->openblas;
   const PlanGemm *g = &p->g;
@@ -154,28 +206,30 @@ static void tile_wide(const Call *call, int64_t m, int64_t n, int64_t ao, int64_
     int64_t as = ao, bs = bo, none = 0;
     loop_at(p->sum, p->nsum, s, &as, &bs, &none);
     double beta = g->accumulate || s ? 1 : 0;
+    int k = (int)depth_of(p, move, s);
     if (g->c == DT_f64)
-      lib->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, g->alpha,
+      lib->dgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, k, g->alpha,
                  (const double *)(const void *)call->a + as, a.ld, (const double *)(const void *)call->b + bs, b.ld,
                  beta, (double *)(void *)call->c + co, ldc);
     else
-      lib->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, (int)g->k, (float)g->alpha,
+      lib->sgemm(ROW_MAJOR, a.trans, b.trans, (int)m, (int)n, k, (float)g->alpha,
                  (const float *)(const void *)call->a + as, a.ld, (const float *)(const void *)call->b + bs, b.ld,
                  (float)beta, (float *)(void *)call->c + co, ldc);
   }
 }
 
-static void tile_widened(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, const Room *r) {
+static void tile_widened(const Call *call, int64_t m, int64_t n, int64_t move, int64_t ao, int64_t bo, int64_t co,
+                         const Room *r) {
   const Product *p = call->p;
   const OpenBlas *lib = &p->all->openblas;
   const PlanGemm *g = &p->g;
   float beta = 0;
   memset(r->c, 0, (size_t)(m * n) * sizeof *r->c);
   for (int64_t s = 0; s < p->sums; s++) {
-    int64_t as = ao, bs = bo, none = 0;
+    int64_t as = ao, bs = bo, none = 0, depth = depth_of(p, move, s);
     loop_at(p->sum, p->nsum, s, &as, &bs, &none);
-    for (int64_t k = 0; k < g->k; k += CHUNK_K, beta = 1) {
-      int64_t kc = MIN(CHUNK_K, g->k - k);
+    for (int64_t k = 0; k < depth; k += CHUNK_K, beta = 1) {
+      int64_t kc = MIN(CHUNK_K, depth - k);
       widen(r->a, call->a + (size_t)(as + k * g->ak) * dtype_bytes(g->a), g->a, m, kc, g->am, g->ak);
       widen(r->b, call->b + (size_t)(bs + k * g->bk) * dtype_bytes(g->b), g->b, kc, n, g->bk, g->bn);
       lib->sgemm(ROW_MAJOR, PLAIN, PLAIN, (int)m, (int)n, (int)kc, (float)g->alpha, r->a, (int)kc, r->b, (int)n, beta,
@@ -208,7 +262,8 @@ static void tile_onednn(const Call *call, int64_t m, int64_t n, int64_t ao, int6
   if (stream) rows_done();
 }
 
-static void tile_panels(const Call *call, int64_t m, int64_t n, int64_t ao, int64_t bo, int64_t co, void *room) {
+static void tile_panels(const Call *call, int64_t m, int64_t n, int64_t move, int64_t ao, int64_t bo, int64_t co,
+                        void *room) {
   const Product *p = call->p;
   const PlanGemm *g = &p->g;
   PanelShape s = {g->a,  g->c,  m,       n,        g->k,          g->am,    g->ak, g->bk,
@@ -216,8 +271,23 @@ static void tile_panels(const Call *call, int64_t m, int64_t n, int64_t ao, int6
   for (int64_t l = 0; l < p->sums; l++) {
     int64_t as = ao, bs = bo, none = 0;
     loop_at(p->sum, p->nsum, l, &as, &bs, &none);
+    s.k = depth_of(p, move, l);
     panel_add(&s, l, call->c + (size_t)co * dtype_bytes(g->c), call->a + (size_t)as * dtype_bytes(g->a),
               call->b + (size_t)bs * dtype_bytes(g->b), room);
+  }
+}
+
+// A tile of a ragged product shrinks to what is not 0; the rest of c is.
+static void tile_filled(const Call *call, int64_t move, int64_t i, int64_t j, int64_t *m, int64_t *n, int64_t co) {
+  const Product *p = call->p;
+  const PlanGemm *g = &p->g;
+  int64_t rows = *m, columns = *n, most = extent_of(p, move);
+  size_t width = dtype_bytes(g->c);
+  if (g->ragged == RAGGED_m) *m = MAX(0, MIN(rows, most - i));
+  else *n = MAX(0, MIN(columns, most - j));
+  for (int64_t r = 0; r < rows && !g->accumulate; r++) {
+    int64_t from = r < *m ? *n : 0;
+    memset(call->c + (size_t)(co + r * g->cm + from) * width, 0, (size_t)(columns - from) * width);
   }
 }
 
@@ -228,15 +298,18 @@ static void product_task(void *with, int64_t lo, int64_t hi, int worker) {
   for (int64_t t = lo; t < hi; t++) {
     int64_t j = t % p->nn * p->tn, i = t / p->nn % p->nm * p->tm;
     int64_t m = MIN(p->tm, g->m - i), n = MIN(p->tn, g->n - j), ao = i * g->am, bo = j * g->bn, co = i * g->cm + j;
-    loop_at(p->move, p->nmove, t / p->nn / p->nm, &ao, &bo, &co);
+    int64_t move = t / p->nn / p->nm;
+    loop_at(p->move, p->nmove, move, &ao, &bo, &co);
+    if (g->ragged == RAGGED_m || g->ragged == RAGGED_n) tile_filled(call, move, i, j, &m, &n, co);
+    if (!m || !n) continue;
     if (g->lib == LIB_onednn)
       tile_onednn(call, m, n, ao, bo, co, worker);
     else if (g->lib == LIB_panels)
-      tile_panels(call, m, n, ao, bo, co, p->all->panels[worker]);
+      tile_panels(call, m, n, move, ao, bo, co, p->all->panels[worker]);
     else if (is_wide(g))
-      tile_wide(call, m, n, ao, bo, co);
+      tile_wide(call, m, n, move, ao, bo, co);
     else
-      tile_widened(call, m, n, ao, bo, co, &p->all->room[worker]);
+      tile_widened(call, m, n, move, ao, bo, co, &p->all->room[worker]);
   }
 }
 
@@ -245,6 +318,7 @@ static void turn(PlanGemm *g) { // the product of the transposes: c's columns be
   PlanGemm was = *g;
   g->m = was.n, g->n = was.m, g->a = was.b, g->b = was.a;
   g->am = was.bn, g->ak = was.bk, g->bk = was.ak, g->bn = was.am, g->cm = was.cn, g->cn = was.cm;
+  if (was.ragged == RAGGED_m || was.ragged == RAGGED_n) g->ragged = was.ragged == RAGGED_m ? RAGGED_n : RAGGED_m;
   for (uint32_t i = 0; i < g->nloop; i++) g->loop[i].a = was.loop[i].b, g->loop[i].b = was.loop[i].a;
 }
 
@@ -294,6 +368,7 @@ static Status prepare(Gemms *all, Product *p, const PlanGemm *g) {
     return 0;
   }
   choose_tiles(p);
+  if (g->lib == LIB_onednn) p->g.ragged = RAGGED_none;  // it has prepared its tiles whole
   return g->lib == LIB_onednn ? prepare_onednn(all->onednn, p) : (Status)0;
 }
 
@@ -354,7 +429,12 @@ Status gemm_open(Arena *a, const Plan *p, int threads, Gemms **out) {
   for (int i = 0; i < threads && all->narrow; i++)
     all->room[i] = (Room){lines(a, TILE_M * CHUNK_K), lines(a, CHUNK_K * TILE_N), lines(a, TILE_M * TILE_N)};
   all->product = NEW_N(a, Product, p->gemm.n);
-  for (uint32_t i = 1; i < p->gemm.n; i++) TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
+  int64_t turns = 0;
+  for (uint32_t i = 1; i < p->gemm.n; i++) {
+    TRY(prepare(all, &all->product[i], &p->gemm.at[i]));
+    if (all->product[i].g.ragged) turns = MAX(turns, all->product[i].moves * all->product[i].sums);
+  }
+  all->filled = NEW_N(a, int64_t, turns);
   all->panels = NEW_N(a, void *, threads);
   for (int i = 0; i < threads && all->panels_bytes; i++) TRY(huge_room(&all->panels[i], all->panels_bytes));
   return 0;
@@ -400,19 +480,21 @@ static void tell(const Product *p, const Call *call) {
 }
 #endif
 
-void gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const void *b) {
+double gemm_run(Gemms *all, Work *w, uint32_t gemm, void *c, const void *a, const void *b) {
   const Product *p = &all->product[gemm];
   const PlanGemm *g = &p->g;
-  if (!g->m || !g->n || !p->moves) return;
+  if (!g->m || !g->n || !p->moves) return 0;
   if (!g->k || !p->sums) {
     if (!g->accumulate) clear(g, c);
-    return;
+    return 0;
   }
   Call call = {p, c, p->turned ? b : a, p->turned ? a : b};
 #ifdef __SANITIZE_THREAD__
   tell(p, &call);
 #endif
+  if (g->ragged) work_run(w, filled_task, &call, p->moves * p->sums, 1);
   work_run(w, product_task, &call, p->nm * p->nn * p->moves, p->grain);
+  return g->ragged ? left_out(p) : 0;
 }
 
 PlanLib gemm_choose(const PlanGemm *g) {

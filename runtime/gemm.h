@@ -12,8 +12,9 @@ void   gemm_close(Gemms *g);                                      // 0 is allowe
 // bytes that its threads have to copy operands to and to sum up in, all together; the libraries' own are not counted
 int64_t gemm_rooms(const Gemms *g);
 Str    gemm_libraries(const Gemms *g);                            // "oneDNN 2.6.3 avx512_core_bf16, OpenBLAS 0.3.21 Zen, panels avx512"; "": none
-// Product number `gemm` of the plan, on these addresses. The plan was checked by plan_verify.
-void   gemm_run(Gemms *g, Work *w, uint32_t gemm, void *c, const void *a, const void *b);
+// Product number `gemm` of the plan, on these addresses. The plan was checked by plan_verify. Returns the FLOP that it left
+// out: see PlanRagged.
+double gemm_run(Gemms *g, Work *w, uint32_t gemm, void *c, const void *a, const void *b);
 // What does such a product best on this CPU, among the libraries that can be loaded here.
 PlanLib gemm_choose(const PlanGemm *g);
 #endif

@@ -26,6 +26,7 @@ static const Str mem_name[] = {
 static const Str var_name[] = { PLAN_VARS(X) };
 static const Str init_name[] = { PLAN_INITS(X) };
 static const Str lib_name[] = { PLAN_LIBS(X) };
+static const Str ragged_name[] = { PLAN_RAGGED(X) };
 static const Str op_name[] = { PLAN_OPS(X) };
 static const Str coll_name[] = { PLAN_COLLS(X) };
 static const Str when_name[] = { PLAN_WHENS(X) };
@@ -471,6 +472,7 @@ static void write_gemms(const Plan *p, Text *t) {
     text_puts(t, " b"), put_word(t, dtype_name(g->b)), put_int(t, g->bk), put_int(t, g->bn);
     text_puts(t, " c"), put_word(t, dtype_name(g->c)), put_int(t, g->cm), put_int(t, g->cn);
     text_puts(t, " alpha"), put_real(t, g->alpha), text_puts(t, g->accumulate ? " accumulate" : "");
+    if (g->ragged) text_puts(t, " ragged"), put_word(t, ragged_name[g->ragged]);
     for (uint32_t j = 0; j < g->nloop; j++) {
       const GemmLoop *l = &g->loop[j];
       text_puts(t, " loop"), put_int(t, l->n), put_int(t, l->a), put_int(t, l->b), put_int(t, l->c);
@@ -486,6 +488,7 @@ static void read_gemm(Reader *r) {
   get_key(r, "b"), g.b = get_dtype(r), g.bk = get_size(r), g.bn = get_size(r);
   get_key(r, "c"), g.c = get_dtype(r), g.cm = get_size(r), g.cn = get_size(r);
   get_key(r, "alpha"), g.alpha = get_real(r), g.accumulate = get_flag(r, "accumulate");
+  if (get_flag(r, "ragged")) g.ragged = (PlanRagged)GET(r, ragged_name, "extent");
   while (get_flag(r, "loop")) {
     if (g.nloop == GEMM_LOOPS) { wrong(r, "more than %d loops", GEMM_LOOPS); return; }
     GemmLoop *l = &g.loop[g.nloop++];

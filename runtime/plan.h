@@ -117,6 +117,15 @@ typedef enum {
 #undef X
   LIB_COUNT
 } PlanLib;
+// ragged: along this extent the last entries of a (of b, for n) may all be 0, in each loop as many as there are: places of
+// experts that no token came to. They are looked for, and not multiplied.
+#define PLAN_RAGGED(X) X(none) X(m) X(n) X(k)
+typedef enum {
+#define X(word) RAGGED_##word,
+  PLAN_RAGGED(X)
+#undef X
+  RAGGED_COUNT
+} PlanRagged;
 typedef struct {
   PlanLib lib;
   DType a, b, c;                             // f64 f64 f64, or any of f32 bf16 f16
@@ -124,6 +133,7 @@ typedef struct {
   uint32_t nloop; GemmLoop loop[GEMM_LOOPS];
   double alpha;
   bool accumulate;
+  PlanRagged ragged;
 } PlanGemm;
 
 // A collective among the ranks that differ along the axes of a mask (bit i: Plan.axis i). A member's place among them:

@@ -82,7 +82,7 @@ PlanArg plan_slot_arg(Plan *p, uint32_t slot) {
 
 static uint64_t gemm_key(const PlanGemm *g) {
   int64_t w[] = {g->lib, g->a,  g->b,  g->c,  g->m,  g->n,  g->k,     g->am,
-                 g->ak, g->bk, g->bn, g->cm, g->cn, g->nloop, g->accumulate};
+                 g->ak, g->bk, g->bn, g->cm, g->cn, g->nloop, g->accumulate, g->ragged};
   uint64_t h = hash_bytes(w, sizeof w, 0);
   h = hash_bytes(g->loop, g->nloop * sizeof *g->loop, h);
   return hash_bytes(&g->alpha, sizeof g->alpha, h);
@@ -96,7 +96,7 @@ static bool gemm_same(const PlanGemm *x, const PlanGemm *y) {
   return x->lib == y->lib && x->nloop == y->nloop && x->a == y->a && x->b == y->b && x->c == y->c && x->m == y->m &&
          x->n == y->n && x->k == y->k && x->am == y->am && x->ak == y->ak && x->bk == y->bk &&
          x->bn == y->bn && x->cm == y->cm && x->cn == y->cn && x->alpha == y->alpha &&
-         x->accumulate == y->accumulate;
+         x->accumulate == y->accumulate && x->ragged == y->ragged;
 }
 
 uint32_t plan_gemm(Plan *p, PlanGemm g) {

@@ -305,7 +305,7 @@ static Profile profile_of(Arena *a, const Plan *p, const Dev *d, const Rates *ra
       Row *r = &all.row.at[*at];
       double flops, bytes;
       ins_cost(p, in, &flops, &bytes);
-      r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs,
+      r->seconds += t.seconds, r->runs += t.runs, r->flops += flops * (double)t.runs - t.left_out,
           r->bytes += bytes * (double)t.runs;
       if (rates) r->limit += ins_limit(p, f, in, rates) * (double)t.runs;
       if (in->stream == STREAM_compute) all.counted += t.seconds;

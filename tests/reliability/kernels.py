@@ -273,6 +273,26 @@ train { micro_batch = 1; global_batch = 1; steps = 1 }
         same([x for i, x in enumerate(g) if not 24 <= i < 32], [0] * 32)
 
 
+@case
+def experts_compute_what_came():
+    # 8 experts, 2 of them for a token: products run over the tokens that came, not over all places
+    hidden, inter, ctx, k, layers = 64, 96, 128, 2, 2
+    with open(os.path.join(MODELS, "moe.mt")) as f:
+        (line,) = [i + 1 for i, text in enumerate(f) if "@[embed] w13" in text]
+    sizes = dict(hidden=hidden, layers=layers, nheads=4, nkv=2, headdim=16, inter=inter, nvocab=257, ctx=ctx, nexp=8, topk=k)
+    train = dict(train_micro_batch=2, train_global_batch=2, train_steps=3, train_schedule__warmup=0)
+    feed = ["--data", prepare("text", ["abcdefgh " * 100, "hgfedcba " * 90])]
+    for dtype in "f64", "f32", "bf16":
+        plan = compile(os.path.join(MODELS, "moe.mt"), *floats(dtype), **sizes, **train)
+        run(plan, *feed, "--profile-json", "profile")
+        with open("profile") as f:
+            profile = json.load(f)
+        rows = [r for r in profile["rows"] if r["kind"] == "gemm" and r["line"].split(":")[-2] == str(line)]
+        done = sum(r["flops"] for r in rows) / profile["steps"]
+        least = 2 * ctx * k * layers * 3 * (3 * hidden * inter) * 2  # samples, tokens … forward and two gradients
+        assert 0.999 < done / least < (1.1 if dtype != "bf16" else 1.5), (dtype, done / least)
+
+
 def narrow(v, dtype):
     """to the nearest f32 or bf16"""
     (bits,) = struct.unpack("<I", struct.pack("<f", v))

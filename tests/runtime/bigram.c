@@ -140,9 +140,9 @@ Plan *bigram_plan(Arena *a, const Bigram *b) {
   uint32_t norm = kernel(p, (Row){"norm", b->size, 1, b->size * 8, 4, {whole, whole, number, number}});
   uint32_t sgd = kernel(p, (Row){"sgd", table, 4, 0, 2, {whole_out, whole}});
   // x @ head over embed; dlogits @ head; dlogits transposed @ x
-  uint32_t forward = plan_gemm(p, (PlanGemm){LIB_openblas, T, T, T, rows, b->size, b->embed, b->embed, 1, 1, b->embed, b->size, 1, 0, {{0}}, 1, false});
-  uint32_t to_x = plan_gemm(p, (PlanGemm){LIB_openblas, T, T, T, rows, b->embed, b->size, b->size, 1, b->embed, 1, b->embed, 1, 0, {{0}}, 1, false});
-  PlanGemm to_head = {LIB_openblas, T, T, T, b->size, b->embed, rows, 1, b->size, b->embed, 1, b->embed, 1, 0, {{0}}, 1, false};
+  uint32_t forward = plan_gemm(p, (PlanGemm){LIB_openblas, T, T, T, rows, b->size, b->embed, b->embed, 1, 1, b->embed, b->size, 1, 0, {{0}}, 1, false, RAGGED_none});
+  uint32_t to_x = plan_gemm(p, (PlanGemm){LIB_openblas, T, T, T, rows, b->embed, b->size, b->size, 1, b->embed, 1, b->embed, 1, 0, {{0}}, 1, false, RAGGED_none});
+  PlanGemm to_head = {LIB_openblas, T, T, T, b->size, b->embed, rows, 1, b->size, b->embed, 1, b->embed, 1, 0, {{0}}, 1, false, RAGGED_none};
   uint32_t head_first = plan_gemm(p, to_head);
   to_head.accumulate = true;
   uint32_t head_later = plan_gemm(p, to_head);

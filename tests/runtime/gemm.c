@@ -26,6 +26,31 @@ static double value_at(DType t, const void *p, int64_t i) {
 
 typedef struct { PlanGemm g; void *a, *b, *c; int64_t na, nb, nc; } Case;
 
+static void offsets(const PlanGemm *g, int64_t turn, int64_t *a, int64_t *b) { // of the loops
+  *a = *b = 0;
+  for (uint32_t i = 0; i < g->nloop; i++) {
+    *a += turn % g->loop[i].n * g->loop[i].a, *b += turn % g->loop[i].n * g->loop[i].b;
+    turn /= g->loop[i].n;
+  }
+}
+
+// In each turn of the loops the last entries of an extent become 0.
+static void make_ragged(Case *x, int64_t turns) {
+  PlanGemm *g = &x->g;
+  g->ragged = (PlanRagged)(1 + draw(3));
+  bool of_b = g->ragged == RAGGED_n;
+  DType t = of_b ? g->b : g->a;
+  int64_t n = g->ragged == RAGGED_m ? g->m : of_b ? g->n : g->k, step = g->ragged == RAGGED_m ? g->am : of_b ? g->bn : g->ak;
+  int64_t inner = g->ragged == RAGGED_k ? g->m : g->k, along = g->ragged == RAGGED_k ? g->am : of_b ? g->bk : g->ak;
+  for (int64_t turn = 0; turn < turns; turn++) {
+    int64_t ao, bo;
+    offsets(g, turn, &ao, &bo);
+    for (int64_t i = draw(n + 1); i < n; i++)
+      for (int64_t j = 0; j < inner; j++)
+        dtype_store(t, (char *)(of_b ? x->b : x->a) + (size_t)((of_b ? bo : ao) + i * step + j * along) * dtype_bytes(t), 0);
+  }
+}
+
 static Case random_case(Arena *arena, int round) {
   static const DType formats[][3] = {{DT_f64, DT_f64, DT_f64},    {DT_f32, DT_f32, DT_f32},
                                      {DT_bf16, DT_bf16, DT_bf16}, {DT_bf16, DT_bf16, DT_f32},
@@ -64,6 +89,9 @@ static Case random_case(Arena *arena, int round) {
     double v = g->accumulate ? (double)draw(17) / 8 - 1 : (double)NAN;      // what is overwritten does not matter
     dtype_store(g->c, (char *)x.c + (size_t)i * dtype_bytes(g->c), v);
   }
+  int64_t turns = 1;
+  for (uint32_t i = 0; i < g->nloop; i++) turns *= g->loop[i].n;
+  if (draw(2)) make_ragged(&x, turns);
   return x;
 }
 
@@ -161,11 +189,11 @@ static void leftovers(void **state) {
   Gemms *gemms;
   Plan *p = plan_create(a);
   enum { N = 80, K = 37, BIG = 400 };
-  uint32_t first = plan_gemm(p, (PlanGemm){LIB_panels, DT_f32, DT_f32, DT_f32, N, N, BIG, BIG, 1, N, 1, N, 1, 0, {{0}}, 1, false});
+  uint32_t first = plan_gemm(p, (PlanGemm){LIB_panels, DT_f32, DT_f32, DT_f32, N, N, BIG, BIG, 1, N, 1, N, 1, 0, {{0}}, 1, false, RAGGED_none});
   uint32_t second[2];
   for (int t = 0; t < 2; t++)
     second[t] = plan_gemm(p, (PlanGemm){LIB_panels, DT_bf16, DT_bf16, DT_f32, N, N, K, t ? 1 : K, t ? N : 1, t ? 1 : N, t ? K : 1, N, 1,
-                                        0, {{0}}, 1, false});
+                                        0, {{0}}, 1, false, RAGGED_none});
   assert_int_equal(work_create(a, 1, &work), 0);
   assert_int_equal(gemm_open(a, p, 1, &gemms), 0);
   float *nan = NEW_N(a, float, N * BIG), *c = NEW_N(a, float, N * N);
