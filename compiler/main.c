@@ -374,13 +374,20 @@ static Status run_opt(Arena *a, const char *path, const Settings *s) {
 static Status run_verify(Arena *a, const char *path) {
   Plan *p;
   Text t;
-  int64_t bytes = 0, instructions = 0;
+  int64_t bytes = 0, instructions = 0, collectives = 0;
   TRY(plan_load(a, path, &p));
   for (int i = 0; i < MEM_COUNT; i++) bytes += p->memory[i];
-  for (uint32_t i = 1; i < p->fn.n; i++) instructions += p->fn.at[i].ins.n;
+  for (uint32_t i = 1; i < p->fn.n; i++) {
+    instructions += p->fn.at[i].ins.n;
+    for (uint32_t k = 0; k < p->fn.at[i].ins.n; k++) collectives += p->fn.at[i].ins.at[k].op == PI_coll;
+  }
   text_init(&t, a);
-  text_printf(&t, "%s: a plan of %s, hash %s: %s, %u buffers, %lld instructions, nothing wrong\n", path, p->model,
+  text_printf(&t, "%s: a plan of %s, hash %s: %s, %u buffers, %lld instructions", path, p->model,
               p->hash, bytes_text(a, (double)bytes), p->buffer.n - 1, (long long)instructions);
+  if (plan_ranks(p) > 1)
+    text_printf(&t, "; %lld ranks, %lld collectives in one order on all of them", (long long)plan_ranks(p),
+                (long long)collectives);
+  text_puts(&t, "; nothing wrong\n");
   return print(&t);
 }
 

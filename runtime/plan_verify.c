@@ -68,6 +68,13 @@ static bool part_right(const Plan *p, uint32_t id) {
   return right && mul_ok(whole->size / part->size, b->bytes, &all) && all <= of->bytes;
 }
 
+// "$at:PART" is the number of the first entry that a rank has: without the part, all would think that they have the first.
+static bool names_part(const Plan *p, const char *slot) {
+  bool is = strncmp(slot, "$at:", 4) != 0;
+  for (uint32_t i = 1; i < p->dim.n && !is; i++) is = p->dim.at[i].whole && !strcmp(p->dim.at[i].name, slot + 4);
+  return is;
+}
+
 static bool check_memory(Check *c) {
   const Plan *p = c->p;
   int64_t total = 0;
@@ -89,7 +96,7 @@ static bool check_memory(Check *c) {
     const PlanSlot *s = &p->slot.at[i];
     bool right =
         (s->dtype == DT_f64 || s->dtype == DT_i64) && s->at >= 0 && s->at % 8 == 0 && s->at < SCALAR_BLOCK;
-    if (!right || taken[s->at / 8]) return no(c, "slot %s is not right", s->name);
+    if (!right || taken[s->at / 8] || !names_part(p, s->name)) return no(c, "slot %s is not right", s->name);
     taken[s->at / 8] = true;
   }
   return true;
@@ -154,6 +161,12 @@ static bool check_vars(Check *c) {
       return no(c, "variable %s is of no parameter", v->name);
     if (!dtype_is_float(v->dtype) || !isfinite(v->a) || !isfinite(v->b))
       return no(c, "variable %s: its format or initial value is not right", v->name);
+    if (p->axis.n < 8 && v->partial >> p->axis.n)
+      return no(c, "variable %s is a sum over axes that are not there", v->name);
+    for (uint32_t k = 0; k < v->ndim; k++)
+      for (uint32_t j = 0; j < p->dim.at[v->dim[k]].ncut; j++)
+        if (v->partial >> p->dim.at[v->dim[k]].cut[j] & 1)
+          return no(c, "variable %s is cut by an axis over which it is a sum", v->name);
     Storage s = plan_storage(p, v);
     int64_t n = padded(p, v->dim, v->ndim);
     if (n < 0 || storage_count(&s) < 0 || !inside(p, v->buffer, 0, n, v->dtype))

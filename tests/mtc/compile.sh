@@ -11,6 +11,7 @@ cmp -s tiny.plan nine.plan && { echo "--set changes nothing"; status=1; }
 want 69 '--device cuda' compile tiny.mt --device cuda
 want 0 '' compile tiny.mt --no-objects --mesh dp=2,tp=2 -o mesh.plan
 want 0 'nothing wrong' verify mesh.plan
+want 0 'collectives in one order on all of them' verify mesh.plan
 want 69 'mesh pp=2' compile tiny.mt --mesh pp=2
 want 1 'error MT0301' compile tiny.mt -D hiden=3 -o never.plan
 [ ! -e never.plan ] || { echo "a plan in spite of errors"; status=1; }
