@@ -346,9 +346,10 @@ static void tell(Mpi *m, int64_t to, Notice *n) {
   pthread_mutex_unlock(&m->lock);
 }
 
-static void tell_all(Mpi *m, Notice *n) {
-  for (int64_t r = 0; r < m->comm->ranks; r++)
-    if (r != m->comm->rank && r != n->rank) tell(m, r, n);
+// The first `ranks` of all; a silent one as well, which may wait itself or go on.
+static void tell_first(Mpi *m, int64_t ranks, Notice *n) {
+  for (int64_t r = 0; r < MIN(ranks, m->comm->ranks); r++)
+    if (r != m->comm->rank && (r != n->rank || n->of.state == PLACE_silent)) tell(m, r, n);
 }
 
 static Place here(const Mpi *m) {
@@ -372,7 +373,7 @@ static void hear(Mpi *m) {
 
 static bool all_answered(const Mpi *m) {
   for (int64_t r = 0; r < m->comm->ranks; r++)
-    if (!m->answered[r] && r != m->comm->rank && m->seen[r].state == PLACE_runs) return false;
+    if (!m->answered[r] && r != m->comm->rank && m->seen[r].state != PLACE_died) return false;
   return true;
 }
 
@@ -400,11 +401,9 @@ static _Noreturn void lose(Mpi *m, Notice *n, bool mine) {
   double begin = now_seconds();
   static Notice own;                         // stays while it is sent
   own = *n, own.from = m->comm->rank, own.place = m->seen[m->comm->rank] = here(m);
-  if (m->seen[n->rank].state == PLACE_runs) m->seen[n->rank] = n->of;
+  if (n->rank != m->comm->rank && !m->answered[n->rank]) m->seen[n->rank] = n->of;
   m->over = true;
-  if (mine) tell_all(m, &own);
-  else for (int64_t r = 0; r < MIN(2, m->comm->ranks); r++)
-    if (r != m->comm->rank && r != n->rank) tell(m, r, &own);
+  tell_first(m, mine ? m->comm->ranks : 2, &own);
   while (!speaks(m, now_seconds() - begin)) {
     hear(m);
     nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, 0);
@@ -435,7 +434,7 @@ static bool find_loss(const Mpi *m, double waited, Notice *n) {
   return false;
 }
 
-// Another rank has failed, and said why: it ends all.
+// Another rank has failed and said why, or has said that this one, which was stopped, is lost: it ends all.
 static _Noreturn void follow(Mpi *m) {
   m->over = true;
   wait_ended(m, GRACE);
@@ -450,10 +449,11 @@ static void *watch_main(void *arg) {
   double waited = 0, last = now_seconds();
   while (!m->stop) {
     double now = now_seconds();
+    bool stopped = now - last > m->comm->options.patience;
     waited = m->waits && m->turn == turn ? waited + MIN(now - last, 2 * SLICE) : 0;   // when all are stopped, nobody is silent
     last = now, turn = m->turn;
     hear(m);
-    if (m->told && m->about.kind == NOTICE_failed) follow(m);
+    if (m->told && (m->about.kind == NOTICE_failed || (stopped && m->about.rank == m->comm->rank))) follow(m);
     if (m->told) lose(m, &m->about, false);
     if (find_loss(m, waited, &n)) lose(m, &n, true);
     nanosleep(&(struct timespec){0, (long)(SLICE * 1e9)}, 0);
@@ -585,7 +585,7 @@ static Status end(Mpi *m, Status mine) {
   m->ended = true;
   if (m->over) pthread_join(m->watch, 0);    // which ends all
   if (mine && mine != EXIT_AGAIN) {
-    tell_all(m, &n);
+    tell_first(m, m->comm->ranks, &n);
     nanosleep(&(struct timespec){0, 300 * 1000 * 1000}, 0); // the others close their files
     end_all(m, mine);
   }

@@ -216,7 +216,7 @@ def ended(p, pids, seconds):
 
 
 def table(err, victim, how):
-    said = re.findall(r"rank %d %s, and rank \d waits at (?:all_\w+ over [\w ]+, number \d+ of the run, \S+gpt2\.mt:\d+:\d+ \(.*?\)"
+    said = re.findall(r"rank %d %s, and rank \d waits at (?:\w+ over [\w ]+, number \d+ of the run, \S+gpt2\.mt:\d+:\d+ \(.*?\)"
                       r"|a meeting of all ranks); all ranks end" % (victim, re.escape(how)), err)
     same(len(said), 1, err)
     for rank in set(range(4)) - {victim}:
