@@ -160,13 +160,8 @@ static void run_cell(Stream *s, const DevCell *c) {
     else if (in->op == PI_record) event_record(d, in->what);
     else if (skip) continue;
     else if (in->op == PI_load) load(d, in, c);
-<<<<<<< HEAD
     else if (in->op == PI_coll) run_coll(d, f, i), skip = is_failed(d);
-    else run_ins(d, in);
-=======
-    else if (in->op == PI_coll) run_coll(d, in), skip = is_failed(d);
     else left_out = run_ins(d, in);
->>>>>>> 33bf60e (moe: rows move to places and back, and products leave empty places out; topk of quotients is exact)
     if (d->watch && s->stream == STREAM_compute && !skip) d->watch(d->watching, c, i);
     if (!timed) continue;
     double end = now_seconds();
