@@ -1,8 +1,8 @@
-// collectives.c -- how fast the ranks of one machine add up what they have: against copying by as many threads at once, in
-// the same kind of memory, in the same run.
+// collectives.c -- how fast the ranks of one machine add up what they have: against copying by as many threads at once,
+// in the same kind of memory, in the same run.
 //
-// An all-reduce of n bytes on two ranks reads and writes n on each: 4 n in all. So its floor is 4 n by the rate of copying,
-// where read and written bytes both count.
+// An all-reduce of n bytes on two ranks reads and writes n on each: 4 n in all. So its floor is 4 n by the rate of
+// copying, where read and written bytes both count.
 #include "runtime/comm.h"
 #include "runtime/options.h"
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static const Option rows[] = {
   OPTION(Settings, in_place,     0,  "in-place", 0, "the sum takes the place of its terms"),
   OPTION(Settings, json,         0,  "json", 0,     "as JSON"),
 };
-static const Command command = {"collectives", "", "Measures an all-reduce of the ranks of one machine.", rows, COUNT(rows), 0};
+static const Command command = {"collectives", "", "Measures an all-reduce of the ranks of one machine.", rows,
+                                COUNT(rows), 0};
 
 enum { MOST = 1000 };
 typedef struct { const Settings *set; Plan *plan; } Bench;
@@ -52,7 +53,7 @@ static Status measure(void *with, Comm *c) {
   for (int64_t i = -1; i < rounds; i++) {    // the first touches memory
     TRY(comm_barrier(c));
     double begin = now_seconds();
-    work_run(w, copy_task, &(Copy){other, from}, bytes, bytes / b->set->threads);      // large pieces go past the caches
+    work_run(w, copy_task, &(Copy){other, from}, bytes, bytes / b->set->threads);   // large: past the caches
     TRY(comm_barrier(c));
     if (i >= 0) copy[i] = now_seconds() - begin;
     begin = now_seconds();
@@ -69,8 +70,8 @@ static Status measure(void *with, Comm *c) {
     printf("{\"ranks\": %lld, \"mib\": %lld, \"copy\": %.3f, \"seconds\": %.6f, \"share\": %.4f}\n", (long long)ranks,
            (long long)b->set->mib, rate, time, floor / time);
   else if (!comm_rank(c))
-    printf("copying by %lld ranks %.2f GB/s; all-reduce of %lld MiB %.2f ms, %.0f %% of that rate\n", (long long)ranks, rate,
-           (long long)b->set->mib, time * 1e3, 100 * floor / time);
+    printf("copying by %lld ranks %.2f GB/s; all-reduce of %lld MiB %.2f ms, %.0f %% of that rate\n", (long long)ranks,
+           rate, (long long)b->set->mib, time * 1e3, 100 * floor / time);
   work_destroy(w);
   arena_destroy(a);
   return check < 0 ? EXIT_INTERNAL : 0;

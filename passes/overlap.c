@@ -21,7 +21,7 @@ enum { AHEAD = 2 };
 typedef struct {
   Groups *g;
   const Fn *f;
-  uint32_t *begin, *reader;                  // by value: its readers are reader[begin[v]] … reader[begin[v + 1] - 1], from 0
+  uint32_t *begin, *reader;                  // by value: its readers are reader[begin[v] … begin[v + 1] - 1]
 } Overlap;
 
 static void find_readers(Overlap *o) {
@@ -29,7 +29,8 @@ static void find_readers(Overlap *o) {
   o->begin = NEW_N(g->arena, uint32_t, o->f->val.n + 2), o->reader = NEW_N(g->arena, uint32_t, g->reading.n + 1);
   for (uint32_t i = 0; i < g->reading.n; i++) o->begin[g->reading.at[i].v + 2]++;
   for (ValId v = 2; v <= o->f->val.n + 1; v++) o->begin[v] += o->begin[v - 1];
-  for (uint32_t i = 0; i < g->reading.n; i++) o->reader[o->begin[g->reading.at[i].v + 1]++] = g->reading.at[i].group - 1;
+  for (uint32_t i = 0; i < g->reading.n; i++)
+    o->reader[o->begin[g->reading.at[i].v + 1]++] = g->reading.at[i].group - 1;
 }
 
 // A sum that is made early has no place among the steps of the update, which find it done.
@@ -137,7 +138,8 @@ static uint32_t fill_buckets(const Groups *g, const Earlies *early, uint32_t *be
 
 // Puts the early sums behind the steps that complete their gradients.
 static void insert(Groups *g, const Earlies *early) {
-  uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1), *behind = NEW_N(g->arena, uint32_t, early->n + 1);
+  uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1);
+  uint32_t *behind = NEW_N(g->arena, uint32_t, early->n + 1);
   uint32_t *head = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, early->n + 1);
   uint32_t *order = NEW_N(g->arena, uint32_t, early->n + 1), all;
   bool *and = NEW_N(g->arena, bool, early->n + 1);
