@@ -560,6 +560,15 @@ static void run_scatter(const Ctx *c) {
 // ---- collectives: groups differ in the coordinates on the op's axes only; sums in the order of ranks -------------
 static Move combines(const Local *x) { return x->type.pending == PENDING_max ? MOVE_max : MOVE_add; }
 
+// x with rank r's entries in another format, until the node is done
+static Local rounded(const Ctx *c, const Local *x, uint32_t r, DType t) {
+  Local y = *x;
+  y.rank = scratch_get(c->it, c->it->ranks * sizeof *y.rank);
+  double *to = y.rank[r] = scratch_get(c->it, (size_t)x->count * 8);
+  for (int64_t i = 0; i < x->count; i++) to[i] = dtype_round(t, ((const double *)x->rank[r])[i]);
+  return y;
+}
+
 static bool run_collective(const Ctx *c) {
   Local *out = result(c);
   const Local *x = operand(c, 0);
@@ -567,12 +576,16 @@ static bool run_collective(const Ctx *c) {
   bool reduces = c->n->op == OP_all_reduce || c->n->op == OP_reduce_scatter;
   uint8_t others = (uint8_t)~axes;
   int64_t moved = 0, parts = 0;
+  DType sent = sum_format(c->w->fn, (NodeId)(c->n - c->w->fn->node.at));
   for (uint32_t r = 0; r < c->it->ranks; r++) {
     if (rank_alike(c->it, r, others) != rank_alike(c->it, c->rank, others)) continue;
-    int64_t n = local_move(c->it, out, c->rank, x, r, reduces && parts ? combines(x) : MOVE_copy);
+    Local term = sent ? rounded(c, x, r, sent) : *x;
+    int64_t n = local_move(c->it, out, c->rank, &term, r, reduces && parts ? combines(x) : MOVE_copy);
     if (reduces && !complete(c, out, n)) return false;
     moved += n, parts++;
   }
+  for (int64_t i = 0; sent && i < out->count; i++)
+    ((double *)out->rank[c->rank])[i] = dtype_round(sent, ((double *)out->rank[c->rank])[i]);
   return reduces || complete(c, out, moved);
 }
 

@@ -452,3 +452,29 @@ Str setting_word(const Module *m, const char *path, const char *otherwise) {
   const Setting *s = setting_find(m, path);
   return s && (s->kind == SET_word || s->kind == SET_call) ? s->word : intern(m->in, otherwise);
 }
+
+// f's value v goes into a gradient, as it is or cast or masked
+static bool is_accumulated(const Fn *f, ValId v) {
+  for (NodeId id = f->val.at[v].def + 1; id < f->node.n; id++) {
+    const Node *n = fn_node(f, id);
+    bool uses = false;
+    for (uint32_t i = 0; i < n->nin; i++) uses |= node_in(f, n)[i] == v;
+    if (!uses) continue;
+    if (n->op == OP_accumulate) return f->module->var.at[n->attr.var].kind == VAR_grad;
+    if (n->op != OP_cast && n->op != OP_select) return false;
+    v = n->out;
+  }
+  return false;
+}
+
+DType sum_format(const Fn *f, NodeId id) {
+  const Module *m = f->module;
+  const Node *n = fn_node(f, id);
+  if (n->op != OP_all_reduce && n->op != OP_reduce_scatter) return DT_none;
+  DType t = dtype_find(setting_word(m, "precision.grad_reduce", "f32")), own = val_type(f, n->out)->dtype;
+  if ((t != DT_bf16 && t != DT_f16) || own != DT_f32) return DT_none;
+  NodeId def = f->val.at[node_in(f, n)[0]].def;
+  const Node *from = def ? fn_node(f, def) : 0;
+  if (from && from->op == OP_read) return m->var.at[from->attr.var].kind == VAR_grad ? t : DT_none;
+  return is_accumulated(f, n->out) ? t : DT_none;
+}

@@ -253,6 +253,9 @@ static inline DimId dim_whole(const Module *m, DimId d) { return dim_of(m, d)->w
 static inline uint32_t dim_zigzag(const Module *m, DimId d) {     // chunks of its order, or its whole's; 0: in order
   return dim_of(m, dim_of(m, dim_whole(m, d))->root)->zigzag;
 }
+// What the terms and the sum of a collective are rounded to: for gradients precision.grad_reduce, if that is narrower than
+// their format; DT_none: to nothing else.
+DType   sum_format(const Fn *f, NodeId n);
 Str     part_first_name(const Module *m, DimId part);             // the scalar with the number of its first entry
 VarId   part_first(const Module *m, DimId d);                     // that scalar; 0: d is whole
 bool    is_sharded(const Module *m);                              // types are what one rank holds: see pass shard

@@ -156,8 +156,7 @@ static Override override_of(Word w) {
 // Settings that are understood and have no effect: an error where the result would differ from what was
 // asked, else said.
 static Status refuse_unmade(const Module *m) {
-  static const char *const unmade[] = {"parallel.recompute", "parallel.pipeline",
-                                       "precision.grad_reduce"};
+  static const char *const unmade[] = {"parallel.recompute", "parallel.pipeline"};
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);

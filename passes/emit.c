@@ -401,7 +401,7 @@ static PlanColl coll_of(const Emit *e, const Fn *f, const Node *n) {
       {OP_all_gather, COLL_all_gather}, {OP_all_to_all, COLL_all_to_all}};
   const Module *m = e->m;
   const Type *from = val_type(f, node_in(f, n)[0]), *to = val_type(f, n->out);
-  PlanColl c = {.dtype = from->dtype, .axes = n->attr.axes, .outer = 1, .gather = 1, .mid = 1, .scatter = 1};
+  PlanColl c = {.dtype = from->dtype, .sent = sum_format(f, (NodeId)(n - f->node.at)), .axes = n->attr.axes, .outer = 1, .gather = 1, .mid = 1, .scatter = 1};
   for (size_t i = 0; i < COUNT(kinds); i++)
     if (kinds[i].op == n->op) c.kind = kinds[i].kind;
   int a = n->attr.ndims ? type_pos(from, n->attr.dims[0]) : -1, b = c.kind == COLL_all_to_all ? type_pos(to, n->attr.to[1]) : -1;

@@ -66,6 +66,7 @@ static bool read_settings(Precision *p) {
   p->compute = setting_dtype(m, "precision.compute");
   p->params = setting_dtype(m, "precision.params");
   p->grads = setting_dtype(m, "precision.grads");
+  if (!strcmp(setting_word(m, "precision.grad_reduce", ""), "compute")) set_word(m, "precision.grad_reduce", p->compute);
   setting_dtype(m, "precision.grad_reduce");
   if (p->compute == DT_f64) {
     p->params = p->grads = DT_f64;

@@ -20,8 +20,21 @@ static void sum_rows(const Coll *j, int64_t at, int64_t n, char *to) {  // of f3
   }
 }
 
+// Terms that were sent in a narrower format: summed in f32, and the sum is sent in it, too.
+static void sum_sent(const Coll *j, int64_t at, int64_t n, float *to) {
+  for (int64_t i = 0; i < n; i++) {
+    float sum = 0;
+    for (int64_t m = 0; m < j->n; m++) {
+      float v = (float)dtype_round(j->x->sent, (double)((const float *)(const void *)j->from[m])[at + i]);
+      sum = m ? sum + v : v;
+    }
+    to[i] = (float)dtype_round(j->x->sent, (double)sum);
+  }
+}
+
 void coll_sum(const Coll *j, int64_t at, int64_t n, char *to) {
   DType t = j->x->dtype;
+  if (j->x->sent) { sum_sent(j, at, n, (float *)(void *)to); return; }
   bool most = j->x->kind == COLL_all_max;
   if (!most && (t == DT_f32 || t == DT_bf16)) {
     sum_rows(j, at, n, to);
@@ -149,6 +162,6 @@ void coll_run(Work *w, const Coll *j) {
 
 double coll_bytes(const Plan *p, const PlanColl *x) {
   int64_t n = coll_members(p, x), most = MAX(coll_count(p, x, false), coll_count(p, x, true));
-  double whole = (double)most * (double)dtype_bytes(x->dtype) * (double)(n - 1) / (double)n;
+  double whole = (double)most * (double)dtype_bytes(x->sent ? x->sent : x->dtype) * (double)(n - 1) / (double)n;
   return x->kind <= COLL_all_max ? 2 * whole : whole;      // to the owner of each part, and from it to all
 }

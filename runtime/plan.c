@@ -502,6 +502,7 @@ static void write_colls(const Plan *p, Text *t) {
     const PlanColl *c = &p->coll.at[i];
     text_puts(t, "coll"), put_int(t, i), put_word(t, coll_name[c->kind]), put_word(t, dtype_name(c->dtype));
     put_int(t, c->outer), put_int(t, c->gather), put_int(t, c->mid), put_int(t, c->scatter), put_int(t, c->inner);
+    if (c->sent) text_puts(t, " sent"), put_word(t, dtype_name(c->sent));
     text_puts(t, " over");
     for (uint32_t a = 0; a < p->axis.n; a++)
       if (c->axes >> a & 1) put_word(t, p->axis.at[a].name);
@@ -514,6 +515,7 @@ static void read_coll(Reader *r) {
   PlanColl c = {.kind = (PlanCollKind)GET(r, coll_name, "collective")};
   c.dtype = get_dtype(r);
   c.outer = get_size(r), c.gather = get_size(r), c.mid = get_size(r), c.scatter = get_size(r), c.inner = get_size(r);
+  if (get_flag(r, "sent")) c.sent = get_dtype(r);
   get_key(r, "over");
   for (uint32_t a = 0; a < p->axis.n && a < 8; a++)
     if (get_flag(r, p->axis.at[a].name)) c.axes |= (uint8_t)(1u << a);

@@ -155,6 +155,7 @@ typedef enum {
 typedef struct {
   PlanCollKind kind;
   DType dtype;
+  DType sent;                                // sums: in what members send terms and sums, each rounded once; DT_none: dtype
   uint8_t axes;
   int64_t outer, gather, mid, scatter, inner;      // those that the kind has none of are 1
   bool turned;

@@ -109,7 +109,7 @@ uint32_t plan_gemm(Plan *p, PlanGemm g) {
 }
 
 uint32_t plan_coll(Plan *p, PlanColl c) {
-  int64_t field[] = {(int64_t)c.kind, (int64_t)c.dtype, c.axes, c.outer, c.gather, c.mid, c.scatter, c.inner, c.turned};
+  int64_t field[] = {(int64_t)c.kind, (int64_t)c.dtype, c.axes, c.outer, c.gather, c.mid, c.scatter, c.inner, c.turned, (int64_t)c.sent};
   uint64_t key = hash_bytes(field, sizeof field, 0);
   const uint64_t *at = map_get(&p->coll_by, key);
   if (at) return (uint32_t)*at;

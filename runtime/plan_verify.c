@@ -333,6 +333,7 @@ static bool check_colls(Check *c) {
     right = right && mul_ok(n, coll_members(p, x), &n) && mul_ok(n, coll_members(p, x), &n);
     right = right && (x->kind == COLL_all_to_all || (x->gather == 1 && x->mid == 1 && x->scatter == 1 && !x->turned));
     right = right && (x->kind > COLL_all_max || x->outer == 1);
+    right = right && (!x->sent || ((x->kind == COLL_all_reduce || x->kind == COLL_reduce_scatter) && x->dtype == DT_f32 && (x->sent == DT_bf16 || x->sent == DT_f16)));
     if (!right) return no(c, "collective %u is not right", i);
   }
   return true;
@@ -407,8 +408,9 @@ static bool works_on_parts(const Plan *p, const PlanColl *x, const PlanArg *a) {
   const PlanArg *less = x->kind == COLL_reduce_scatter ? &a[0] : &a[1], *more = x->kind == COLL_reduce_scatter ? &a[1] : &a[0];
   const PlanBuffer *b = &p->buffer.at[less->buffer];
   if (b->of != more->buffer || less->at || more->at || x->outer != 1) return false;
+  const PlanDim *part = &p->dim.at[b->part];
   uint8_t axes = 0;
-  for (uint32_t k = p->dim.at[b->whole].ncut; k < p->dim.at[b->part].ncut; k++) axes |= (uint8_t)(1u << p->dim.at[b->part].cut[k]);
+  for (uint32_t k = p->dim.at[b->whole].ncut; k < part->ncut; k++) axes |= (uint8_t)(1u << part->cut[k]);
   return axes == x->axes && x->inner * (int64_t)dtype_bytes(x->dtype) == b->bytes;
 }
 

@@ -133,6 +133,26 @@ def buckets_agree():
         assert met[0][1] == met[1][1] == met[2][1], met
 
 
+def is_bf16(x):
+    return struct.pack(">f", x)[2:] == b"\0\0"
+
+
+@case
+def sent_in_bf16():
+    # what is summed up between ranks is rounded once, and the interpreter does the same
+    feed = data()
+    for level in 0, 1, 2:
+        whole = run(compiled(level, nvocab=256), *feed)
+        half = run(compiled(level, nvocab=256, train_global_batch=8 if level < 2 else 4, precision_grad_reduce="bf16"), *feed)
+        # a bias whose part does not lie in one piece is reduced beside its variable
+        values = [x for name, t in half.grads.items() for x in t if level != 1 or not name.endswith("c_attn.bias")]
+        assert all(map(is_bf16, values)) and any(values), level
+        assert not all(is_bf16(x) for t in whole.grads.values() for x in t)
+        near(half.log[0]["loss"], whole.log[0]["loss"], 1e-2)
+        if level < 2:
+            near(half.log[0]["grad_norm"], whole.log[0]["grad_norm"], 4e-3)
+
+
 @case
 def explained():
     # what a rank stores of each kind, and what it would without
