@@ -342,7 +342,8 @@ static bool shape_unstack(const Rule *r) {
 // slice and unslice: one dim replaced, entries at … at + small - 1 of the large one
 static bool window(const Rule *r, DimId large, DimId small) {
   int64_t end;
-  if (r->n->attr.at < 0 || !add_ok(r->n->attr.at, dim_of(r->m, small)->extent, &end) ||
+  DimId all = dim_of(r->m, large)->whole ? small : dim_whole(r->m, small); // parts of what is padded may reach past its end
+  if (r->n->attr.at < 0 || !add_ok(r->n->attr.at, dim_of(r->m, all)->extent, &end) ||
       end > dim_of(r->m, large)->extent)
     return no(r, "%lld + %s (%lld) is past %s (%lld)", (long long)r->n->attr.at, dim_name(r, small),
               (long long)dim_of(r->m, small)->extent, dim_name(r, large), (long long)dim_of(r->m, large)->extent);

@@ -65,6 +65,8 @@ ViewStep view_step(const Fn *f, ValId v, Env *env, const int64_t *range, ValId *
                   (!dim_of(m, at->dims[0])->whole && dim_of(m, dim_of(m, at->dims[0])->root)->zigzag);
     if (turned) return VIEW_blocked;
     Pos p = *env_find(env, at->to[0]);
+    bool beyond = at->at + dim_of(m, at->to[0])->size > dim_of(m, at->dims[0])->size;
+    if (p.index && beyond) return VIEW_blocked;          // of a part, loops reach what is padding in the whole
     p.base += at->at;
     env_set(&next, at->dims[0], p);
     break;
