@@ -35,7 +35,7 @@ model M(x: [batch, seq, hd], y: [batch, g], z: [batch, a, b], i: i32[batch]) -> 
 # !     14 |   t = Linear[a, a](z) as same
 # !        |       ^~~~~~
 # !          declare a role, a second dim of the same extent: dim ka = a
-# ! prelude.mt:134:28: note: here
+# ! prelude.mt:141:28: note: here
 # ! inside_the_prelude.mt:15:7: error MT0247: in dropout: '>' does not take true
 # !     15 |   u = dropout(x, 2 > 1)
 # !        |       ^~~~~~~

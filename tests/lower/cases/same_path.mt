@@ -11,5 +11,5 @@ model M(x: [batch, embed]) -> (y: [batch, embed]) {
 # !      5 |   return LayerNorm[embed](x) as ln
 # !        |          ^~~~~~~~~
 # ! same_path.mt:4:7: note: the first; give the calls different 'as'
-# ! prelude.mt:122:3: note: here
+# ! prelude.mt:129:3: note: here
 # ! same_path.mt:8:7: note: in Layer, called here

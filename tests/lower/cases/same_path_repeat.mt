@@ -8,4 +8,4 @@ model M(x: [batch, embed]) -> (y: [batch, embed]) {
 # !      4 |   repeat 2 as i { x = LayerNorm[embed](x) as ln }
 # !        |                       ^~~~~~~~~
 # !          this place is reached twice: in a repeat, the path of a call holds the index: as "h.{i}"
-# ! prelude.mt:122:3: note: here
+# ! prelude.mt:129:3: note: here
