@@ -197,14 +197,6 @@ def ranks_of(pid):
     return found
 
 
-def gone(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def running(*more):
     four, feed = plan("dp=2,tp=2", train_steps=50000), data()
     call([MTRUN, four, *feed, "--steps", 1])   # kernels that are compiled: no rank is silent for that

@@ -65,6 +65,15 @@ def call(argv, code=0, timeout=300, **more):
     return p
 
 
+def gone(pid):
+    """whether a process has ended, and its parent may not have asked yet"""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def start(argv, **more):
     """a program that runs beside us; it cannot print much more than we read, so it does not run away"""
     p = subprocess.Popen(

@@ -324,15 +324,6 @@ def children(pid):
         return [int(x) for x in f.read().split()]
 
 
-def gone(pid):
-    # ended, whether or not its parent has asked
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def until(true, seconds, what):
     end = time.monotonic() + seconds
     while not true():
