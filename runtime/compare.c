@@ -9,11 +9,9 @@
 #include <jansson.h>
 #include <math.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 extern char **environ;
 
@@ -22,7 +20,7 @@ typedef struct {
   const char *const *plan;
   const Plan *first;                         // of which the lines are
   double tolerance;
-  char folder[64];
+  char *folder;                              // of what the runs write
   int64_t steps, gradients, parameters;      // that are alike
 } Compare;
 
@@ -123,42 +121,59 @@ static const char *line_of(const Compare *c, const char *tensor) {
   return "?";
 }
 
-static Status values(const Compare *c, const Safetensors *f, const Tensor *t, double **out, double *rms) {
+static Status values(Arena *a, const Safetensors *f, const Tensor *t, double **out, double *rms) {
   double square = 0;
-  *out = NEW_N(c->a, double, t->count + 1);
+  *out = NEW_N(a, double, t->count + 1);
   TRY(tensor_read(f, t, 0, t->count, DT_f64, *out));
   for (int64_t i = 0; i < t->count; i++) square += (*out)[i] * (*out)[i];
   *rms = sqrt(square / (double)MAX(t->count, 1));
   return 0;
 }
 
-// floor: size below which differences do not count (the gradient of a bias of keys is 0 in truth)
-static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tensor *t, const char *what, double floor_rms, bool *same) {
-  const Tensor *u = safetensors_find(&f[1], t->name);
+static Status rms_of(const Safetensors *f, const Tensor *t, double *rms) {
+  Arena *a = arena_create();
+  double *x;
+  Status e = values(a, f, t, &x, rms);
+  arena_destroy(a);
+  return e;
+}
+
+// Two tensors of as many numbers. floor: size below which differences do not count (the gradient of a bias of keys is 0 in truth)
+static Status numbers_alike(const Compare *c, Arena *a, const Safetensors f[2], const Tensor *const t[2], const char *what,
+                            double floor_rms, bool *same) {
   double *x, *y, rms, other;
-  if (!u || u->count != t->count) {
-    printf("%s has %s %s, %s has none of that shape\n", c->plan[0], what, t->name, c->plan[1]);
-    return *same = false, 0;
-  }
-  TRY(values(c, &f[0], t, &x, &rms));
-  TRY(values(c, &f[1], u, &y, &other));
+  TRY(values(a, &f[0], t[0], &x, &rms));
+  TRY(values(a, &f[1], t[1], &y, &other));
   double size = fmax(fmax(rms, other), floor_rms);
-  for (int64_t i = 0; *same && i < t->count; i++) {
+  for (int64_t i = 0; *same && i < t[0]->count; i++) {
     if (!apart(x[i], y[i], size + fmax(fabs(x[i]), fabs(y[i])), c->tolerance)) continue;
     *same = false;
-    printf("%s: %s %s[%lld] is %.17g in %s, %.17g in %s\n", line_of(c, t->name), what, t->name, (long long)i, x[i], c->plan[0],
-           y[i], c->plan[1]);
+    printf("%s: %s %s[%lld] is %.17g in %s, %.17g in %s\n", line_of(c, t[0]->name), what, t[0]->name, (long long)i, x[i],
+           c->plan[0], y[i], c->plan[1]);
   }
   return 0;
 }
 
+static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tensor *t, const char *what, double floor_rms, bool *same) {
+  const Tensor *u = safetensors_find(&f[1], t->name);
+  if (!u || u->count != t->count) {
+    printf("%s has %s %s, %s has none of that shape\n", c->plan[0], what, t->name, c->plan[1]);
+    return *same = false, 0;
+  }
+  Arena *a = arena_create();                 // for one tensor: a model's would be many times its size
+  Status e = numbers_alike(c, a, f, (const Tensor *const[]){t, u}, what, floor_rms, same);
+  arena_destroy(a);
+  return e;
+}
+
 static Status tensors(Compare *c, const char *file, const char *what, double floor_part, int64_t *count, bool *same) {
   Safetensors f[2];
-  double most = 0, rms, *x;
+  double most = 0, rms;
   for (int i = 0; i < 2 && *same; i++) TRY(safetensors_open(c->a, path_of(c, i, file), &f[i]));
   if (!*same) return 0;
   Status e = 0;
-  for (uint32_t i = 0; i < f[0].tensor.n && !e; i++) e = values(c, &f[0], &f[0].tensor.at[i], &x, &rms), most = fmax(most, rms);
+  for (uint32_t i = 0; i < f[0].tensor.n && !e && floor_part > 0; i++)
+    e = rms_of(&f[0], &f[0].tensor.at[i], &rms), most = fmax(most, rms);
   for (uint32_t i = 0; i < f[0].tensor.n && !e && *same; i++) {
     e = tensor_alike(c, f, &f[0].tensor.at[i], what, floor_part * most, same);
     *count += *same;
@@ -184,15 +199,11 @@ static Status all(Compare *c, const Words *given) {
 }
 
 Status compare_plans(Arena *a, const char *const plan[2], const Words *given, double tolerance) {
-  static const char *const file[] = {"log", "grads", "final"};
-  Compare c = {.a = a, .plan = plan, .tolerance = tolerance, .folder = "/tmp/mt-compare-XXXXXX"};
+  Compare c = {.a = a, .plan = plan, .tolerance = tolerance};
   Plan *p[2];
   for (int i = 0; i < 2; i++) TRY(plan_load(a, plan[i], &p[i]));
   c.first = p[0];
-  if (!mkdtemp(c.folder)) return fail(EXIT_CREATE, "%s: %s", c.folder, strerror(errno));
-  Status e = all(&c, given);
-  for (int i = 0; i < 2; i++)
-    for (size_t k = 0; k < COUNT(file); k++) unlink(path_of(&c, i, file[k]));
-  rmdir(c.folder);
-  return e;
+  TRY(folder_temporary(a, "mt-compare", &c.folder));
+  Status e = all(&c, given), gone = folder_remove(c.folder);
+  return e ? e : gone;
 }

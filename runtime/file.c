@@ -156,6 +156,12 @@ Status folder_sync_of(const char *path) {
   return s;
 }
 
+Status folder_temporary(Arena *a, const char *name, char **path) {
+  const char *tmp = getenv("TMPDIR");
+  *path = arena_printf(a, "%s/%s-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp", name);
+  return mkdtemp(*path) ? 0 : fail(EXIT_CREATE, "cannot make the folder %s: %s", *path, strerror(errno));
+}
+
 Status folder_remove(const char *path) {
   DIR *d = opendir(path);
   if (!d) return errno == ENOENT ? 0 : file_fail(errno, "removing", path);

@@ -16,6 +16,7 @@ Status file_fail(int e, const char *doing, const char *path);     // errno as a 
 Status folder_make(const char *path);                             // with its parents; one that exists is right
 Status folder_sync(const char *path);                             // its entries last
 Status folder_sync_of(const char *path);                          // the folder that holds path
+Status folder_temporary(Arena *a, const char *name, char **path);   // a new one in TMPDIR, or /tmp: NAME-xxxxxx
 Status folder_remove(const char *path);                           // with the files in it, no folders in it
 
 // $XDG_CACHE_HOME/mt/NAME or ~/.cache/mt/NAME; name "": mt itself. make: it is made when it is not there, mode 0700.

@@ -150,9 +150,8 @@ static Status no_compiler(void) {
 
 // ---- the cache's folder -------------------------------------------------------------------------------------------------
 static Status private_folder(Jit *j) {
-  const char *tmp = getenv("TMPDIR");
-  char *p = arena_printf(j->arena, "%s/mt-kernels-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-  if (!mkdtemp(p)) return fail(EXIT_CREATE, "cannot make a folder for kernels at %s: %s", p, strerror(errno));
+  char *p;
+  TRY(folder_temporary(j->arena, "mt-kernels", &p));
   j->folder = p, j->private_folder = true;
   return 0;
 }
