@@ -172,6 +172,19 @@ int64_t split_ways(const Module *m, Split s) {
   for (; s; s >>= 4) n *= m->axis.at[(s & 15) - 1].size;
   return n;
 }
+int64_t axes_ways(const Module *m, uint8_t axes) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (axes >> i & 1) n *= m->axis.at[i].size;
+  return n;
+}
+const char *axes_text(const Module *m, Arena *a, uint8_t axes, const char *between) {
+  Text t;
+  text_init(&t, a);
+  for (uint32_t i = 0; i < m->axis.n; i++)
+    if (axes >> i & 1) text_printf(&t, "%s%s", t.n ? between : "", m->axis.at[i].name);
+  return t.s;
+}
 
 uint8_t split_mask(Split s) {
   uint8_t mask = 0;
@@ -232,6 +245,16 @@ uint32_t *fn_uses(const Fn *f, Arena *a) {
     for (uint32_t k = 0; k < fn_node(f, i)->nin; k++) uses[node_in(f, fn_node(f, i))[k]]++;
   for (uint32_t i = 0; i < f->ret.n; i++) uses[f->ret.at[i]]++;
   return uses;
+}
+uint32_t *fn_touches(const Fn *f, Arena *a) {
+  uint32_t *n = NEW_N(a, uint32_t, f->module->var.n);
+  for (NodeId i = 1; i < f->node.n; i++)
+    if (op_has(fn_node(f, i)->op, OPF_STATE)) n[fn_node(f, i)->attr.var]++;
+  return n;
+}
+VarId fn_read_of(const Fn *f, ValId v) {
+  NodeId def = f->val.at[v].def;
+  return def && fn_node(f, def)->op == OP_read ? fn_node(f, def)->attr.var : 0;
 }
 
 FnId fn_id(const Fn *f) { return find(&f->module->fn_by_name, f->name); }

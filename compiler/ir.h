@@ -199,6 +199,8 @@ Fn     *fn_like(Module *m, const Fn *f, Str name);                // the same, w
 void    fn_reserve(Fn *f, const Fn *like);                         // that room, for a function that is in no module yet
 Fn     *fn_find(const Module *m, Str name);
 uint32_t *fn_uses(const Fn *f, Arena *a);                        // by value: how many operands and results it is
+uint32_t *fn_touches(const Fn *f, Arena *a);                     // by variable: how many nodes read or write it
+VarId     fn_read_of(const Fn *f, ValId v);                      // the variable that v is as it was at entry, or 0
 void    fn_replace(Module *m, Fn *was, Fn *now);                  // now takes was's place, id and name
 FnId    fn_id(const Fn *f);
 // no node may have it as its body; ids behind it move down
@@ -263,6 +265,8 @@ bool    type_is_whole(const Type *t);                             // no dim is s
 uint8_t type_axes(const Type *t);                                 // that split it or that a sum is pending over
 double  attr_arg(const Attr *at, const char *name, double otherwise); // a composite's number
 int64_t split_ways(const Module *m, Split s);                     // product of its axes' sizes
+int64_t axes_ways(const Module *m, uint8_t axes);                 // of a mask of axes
+const char *axes_text(const Module *m, Arena *a, uint8_t axes, const char *between); // their names
 int64_t type_local(const Module *m, const Type *t, uint32_t i);   // stored entries of dim i on one rank
 int64_t type_count(const Module *m, const Type *t);               // stored entries on one rank; -1 when past 2^62
 int64_t type_bytes(const Module *m, const Type *t);               // of those, in storage; -1 when past 2^62

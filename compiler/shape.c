@@ -480,12 +480,10 @@ static bool becomes(const Rule *r, Type *t, uint32_t i, bool grows) {
   if (at->ndims <= i || at->nto <= i) return no(r, "the dim and what it becomes are not named");
   const Dim *a = dim_of(r->m, at->dims[i]), *b = dim_of(r->m, at->to[i]), *less = grows ? a : b, *more = grows ? b : a;
   int where = type_pos(t, at->dims[i]);
-  int64_t ways = 1;
-  for (uint32_t k = 0; k < r->m->axis.n; k++)
-    if (at->axes >> k & 1) ways *= r->m->axis.at[k].size;
   if (where < 0) return no(r, "the operand lacks the dim");
   bool same = (a->whole ? a->whole : at->dims[i]) == (b->whole ? b->whole : at->to[i]);
-  if (!same || less->size * ways != more->size) return no(r, "%s is no part of %s over these axes", less->name, more->name);
+  if (!same || less->size * axes_ways(r->m, at->axes) != more->size)
+    return no(r, "%s is no part of %s over these axes", less->name, more->name);
   if (at->dims[i] != at->to[i] && type_pos(t, at->to[i]) >= 0) return no(r, "the operand already has %s", b->name);
   t->dim[where] = at->to[i];
   return true;

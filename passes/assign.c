@@ -5,7 +5,7 @@
 // ---- rules ------------------------------------------------------------------------------------------------
 static bool split_has(Split s, uint32_t axis) { return split_mask(s) >> axis & 1; }
 
-static const char *axes_text(Module *m, Split s) {
+static const char *ways_text(Module *m, Split s) {
   Text t;
   text_init(&t, m->arena);
   for (; s; s >>= 4) text_printf(&t, "%s%s", t.n ? " · " : "", m->axis.at[(s & 15) - 1].name);
@@ -17,7 +17,7 @@ static bool strong_divides(Rules *r, DimId d, Span loc) {
   Split s = r->strong[d];
   int64_t ways = split_ways(r->m, s);
   if (dim->size % ways == 0) return true;
-  const char *axes = axes_text(r->m, s);
+  const char *axes = ways_text(r->m, s);
   diag_error(r->m->diag, loc, "MT0312", "%s = %lld is not divisible by %s = %lld; legal %s: %s", dim->name,
              (long long)dim->size, axes, (long long)ways, axes, divisors_text(r->m->arena, dim->size));
   return false;

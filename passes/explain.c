@@ -276,21 +276,6 @@ static Colls collectives_of(const Module *m, Arena *a) {
   return all;
 }
 
-static const char *axes_text(Arena *a, const Module *m, uint8_t axes) {
-  Text t;
-  text_init(&t, a);
-  for (uint32_t i = 0; i < m->axis.n; i++)
-    if (axes >> i & 1) text_printf(&t, "%s%s", t.n ? "," : "", m->axis.at[i].name);
-  return t.s;
-}
-
-static int64_t members_of(const Module *m, uint8_t axes) {
-  int64_t n = 1;
-  for (uint32_t i = 0; i < m->axis.n; i++)
-    if (axes >> i & 1) n *= m->axis.at[i].size;
-  return n;
-}
-
 static int64_t microbatches_of(const Program *p) {
   const Module *m = p->module;
   for (DimId d = 1; d < m->dim.n; d++)
@@ -322,7 +307,7 @@ static void coll_totals(Text *t, const Program *p, const Colls *all) {
       }
       most += bytes;
       if (times)
-        text_printf(t, "  %-9s %-14s %6lld   %s\n", axes_text(t->arena, m, (uint8_t)axes), op_info[op].name,
+        text_printf(t, "  %-9s %-14s %6lld   %s\n", axes_text(m, t->arena, (uint8_t)axes, ","), op_info[op].name,
                     (long long)times, bytes_text(t->arena, bytes));
     }
   text_printf(t, "  %-33s %s\n", "all", bytes_text(t->arena, most));
@@ -337,7 +322,7 @@ static void collectives(Text *t, const Program *p) {
   for (uint32_t i = 0; i < all.n; i++) {
     const Node *n = fn_node(all.at[i].fn, all.at[i].node);
     text_printf(t, "  %-8s %-14s %-6s of %-2lld %4u x %-9s %s  %s\n", all.at[i].fn->name, op_info[n->op].name,
-                axes_text(t->arena, m, n->attr.axes), (long long)members_of(m, n->attr.axes), all.at[i].n,
+                axes_text(m, t->arena, n->attr.axes, ","), (long long)axes_ways(m, n->attr.axes), all.at[i].n,
                 bytes_text(t->arena, (double)all.at[i].bytes), place(p, n->loc), all.at[i].why);
   }
   if (all.n) coll_totals(t, p, &all);

@@ -50,10 +50,9 @@ typedef struct { uint32_t *touches; ValId *whole, *part; } Vars;
 
 static Vars look_at_variables(const Groups *g) {
   uint32_t n = g->m->var.n;
-  Vars v = {NEW_N(g->arena, uint32_t, n), NEW_N(g->arena, ValId, n), NEW_N(g->arena, ValId, n)};
+  Vars v = {fn_touches(g->f, g->arena), NEW_N(g->arena, ValId, n), NEW_N(g->arena, ValId, n)};
   for (NodeId id = 1; id < g->f->node.n; id++) {
     const Node *x = fn_node(g->f, id);
-    if (op_has(x->op, OPF_STATE)) v.touches[x->attr.var]++;
     if (x->op == OP_read) v.whole[x->attr.var] = x->out;
     if (x->op == OP_take_shard && g->part_of[x->out]) v.part[g->part_of[x->out]] = x->out;
   }
@@ -62,8 +61,7 @@ static Vars look_at_variables(const Groups *g) {
 
 // u is a gradient as it was at entry, and all that this function does with the variable is to read it there
 static bool is_spent(const Groups *g, ValId u, const Vars *vars) {
-  NodeId def = g->f->val.at[u].def;
-  VarId var = def && fn_node(g->f, def)->op == OP_read ? fn_node(g->f, def)->attr.var : 0;
+  VarId var = fn_read_of(g->f, u);
   return var && g->m->var.at[var].kind == VAR_grad && vars->touches[var] == 1;
 }
 
@@ -73,7 +71,7 @@ static void sum_in(Groups *g, uint32_t group, const Vars *vars) {
   int dim;
   if (n->op == OP_reduce_scatter && may_move(g, v) && is_spent(g, u, vars) && g->last[u] == group + 1 &&
       is_part_in_place(g->m, val_type(g->f, u), val_type(g->f, v), &dim))
-    g->stored[v] = STORED_part, g->part_of[v] = fn_node(g->f, g->f->val.at[u].def)->attr.var;
+    g->stored[v] = STORED_part, g->part_of[v] = fn_read_of(g->f, u);
   if (n->op != OP_all_reduce && n->op != OP_all_max) return;
   if (!may_move(g, v) || g->last[node_in(g->f, n)[0]] != group + 1) return;
   if (may_move(g, u) && g->last[u] == group + 1 && type_bytes(g->m, val_type(g->f, v)) >= SMALL) g->over[v] = u;

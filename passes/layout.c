@@ -42,14 +42,6 @@ static const char *split_text(Module *m, const Type *t) {
   return out.n ? out.s : "whole";
 }
 
-static const char *axes_text(Module *m, uint8_t axes) {
-  Text out;
-  text_init(&out, m->arena);
-  for (uint32_t i = 0; i < m->axis.n; i++)
-    if (axes >> i & 1) text_printf(&out, "%s%s", out.n ? ", " : "", m->axis.at[i].name);
-  return out.s;
-}
-
 // the strong rule that maps d to one of these axes
 static const MapRule *strong_rule(const Rules *r, DimId d, uint8_t axes) {
   for (uint32_t i = 0; i < r->m->rule.n; i++) {
@@ -80,7 +72,7 @@ static void clash_report(Rules *r, Span loc, const char *where, const DimId clas
   uint8_t both = split_mask(r->strong[clash[0]]) & split_mask(r->strong[clash[1]]);
   if (!loc.line) loc = rule_loc(r, clash[1], both);
   diag_error(m->diag, loc, "MT0311", "'%s' and '%s' meet in %s and both map to %s; map one of them weak",
-             dim_of(m, clash[0])->name, dim_of(m, clash[1])->name, where, axes_text(m, both));
+             dim_of(m, clash[0])->name, dim_of(m, clash[1])->name, where, axes_text(m, m->arena, both, ", "));
   for (int k = 0; k < 2; k++) rule_note(r, clash[k], both);
 }
 
@@ -127,7 +119,7 @@ static void orders(Rules *r) {
       else
         diag_warning(m->diag, n->loc, "MT0317", "'%s' is %lld, %s %lld: causal attention is not balanced over %s",
                      seq->name, (long long)seq->extent, padded ? "padded, and cannot be cut in" : "no multiple of",
-                     (long long)chunks, axes_text(m, split_mask(r->strong[d])));
+                     (long long)chunks, axes_text(m, m->arena, split_mask(r->strong[d]), ", "));
     }
 }
 
@@ -247,8 +239,8 @@ static ValId resharded(Walk *w, ValId v, const Type *want, NodeId user) {
   }
   if (sums)
     b.why = intern_printf(w->m->in, "layout: partial %s of %s over %s, for %s (%s)",
-                          have->pending == PENDING_max ? "maxima" : "sums", of, axes_text(w->m, sums), by,
-                          split_text(w->m, want));
+                          have->pending == PENDING_max ? "maxima" : "sums", of,
+                          axes_text(w->m, w->m->arena, sums, ", "), by, split_text(w->m, want));
   else
     b.why = intern_printf(w->m->in, "layout: %s wants %s of %s, which is %s", by, split_text(w->m, want), of,
                           split_text(w->m, have));
@@ -389,7 +381,8 @@ static void reduce_together(Walk *w, const ValId *term, uint32_t n, uint8_t axes
   ValId *in = NEW_N(m->arena, ValId, k);
   for (uint32_t i = 0; i < k; i++) in[i] = w->now[part[i]];
   Build b = walk_build(w, root);
-  b.why = intern_printf(m->in, "layout: %u partial sums over %s are reduced as one vector", k, axes_text(m, axes));
+  b.why = intern_printf(m->in, "layout: %u partial sums over %s are reduced as one vector", k,
+                        axes_text(m, m->arena, axes, ", "));
   Attr at = {.ndims = 1, .dims = {d}};
   ValId all = ir_add(&b, OP_stack, in, k, at);
   Type t = *val_type(w->to, all);

@@ -191,12 +191,11 @@ static void reorder(Groups *g, const uint32_t *start) {
 
 static uint32_t first_write(const Overlap *o, ValId v, uint32_t after) {         // of the variable that v is
   const Groups *g = o->g;
-  NodeId def = o->f->val.at[v].def;
-  if (!def || fn_node(o->f, def)->op != OP_read) return g->group.n;
-  for (uint32_t i = after + 1; i < g->group.n; i++) {
+  VarId var = fn_read_of(o->f, v);
+  for (uint32_t i = after + 1; var && i < g->group.n; i++) {
     const Group *x = &g->group.at[i];
-    bool writes = x->var == fn_node(o->f, def)->attr.var;
-    for (uint32_t k = 0; k < x->root.n; k++) writes |= x->root.at[k].var == fn_node(o->f, def)->attr.var;
+    bool writes = x->var == var;
+    for (uint32_t k = 0; k < x->root.n; k++) writes |= x->root.at[k].var == var;
     if (writes) return i;
   }
   return g->group.n;
@@ -224,29 +223,24 @@ static bool is_on(const Module *m) {
   return !s || s->num != 0;
 }
 
-// What reads or writes each variable in f, and (micro) which gradients it adds to.
-static uint32_t *count_touches(const Module *m, const Fn *f, bool *adds, Arena *a) {
-  uint32_t *n = NEW_N(a, uint32_t, m->var.n);
-  for (NodeId i = 1; i < f->node.n; i++) {
-    const Node *x = fn_node(f, i);
-    if (op_has(x->op, OPF_STATE)) n[x->attr.var]++, adds[x->attr.var] |= x->op == OP_accumulate;
-  }
-  return n;
+static bool *added_to(const Fn *f, Arena *a) {             // by variable
+  bool *is = NEW_N(a, bool, f->module->var.n);
+  for (NodeId i = 1; i < f->node.n; i++)
+    if (fn_node(f, i)->op == OP_accumulate) is[fn_node(f, i)->attr.var] = true;
+  return is;
 }
 
 Earlies early_sums(const Module *m, Arena *a) {
   Earlies all = {0};
   const Fn *micro = fn_find(m, intern(m->in, "micro")), *update = fn_find(m, intern(m->in, "update"));
   if (!is_on(m) || !micro || !update) return all;
-  bool *adds = NEW_N(a, bool, m->var.n), *none = NEW_N(a, bool, m->var.n);
-  count_touches(m, micro, adds, a);
-  uint32_t *touches = count_touches(m, update, none, a), *uses = fn_uses(update, a);
+  const bool *adds = added_to(micro, a);
+  const uint32_t *touches = fn_touches(update, a), *uses = fn_uses(update, a);
   for (NodeId i = 1; i < update->node.n; i++) {
     const Node *n = fn_node(update, i);
     if (n->op != OP_all_reduce && n->op != OP_reduce_scatter) continue;
     ValId v = node_in(update, n)[0];
-    NodeId def = update->val.at[v].def;
-    VarId var = def && fn_node(update, def)->op == OP_read ? fn_node(update, def)->attr.var : 0;
+    VarId var = fn_read_of(update, v);
     bool spent = var && m->var.at[var].kind == VAR_grad && touches[var] == 1 && uses[v] == 1;
     if (spent && adds[var] && val_type(update, n->out)->ndim && type_count(m, val_type(update, v)))
       vec_push(a, &all, (Early){var, update, i, all.n});

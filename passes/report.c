@@ -8,11 +8,8 @@ void layout_report(const Module *m, int64_t small, Text *t) {
       const Node *n = fn_node(f, id);
       if (!op_has(n->op, OPF_COLL)) continue;
       int64_t in = type_bytes(m, val_type(f, node_in(f, n)[0])), out = type_bytes(m, val_type(f, n->out));
-      Text axes;
-      text_init(&axes, t->arena);
-      for (uint32_t a = 0; a < m->axis.n; a++)
-        if (n->attr.axes >> a & 1) text_printf(&axes, "%s%s", axes.n ? "," : "", m->axis.at[a].name);
-      text_printf(t, "%-8s %-14s %-8s %12lld %-5s  %s  %s\n", f->name, op_info[n->op].name, axes.s, (long long)MAX(in, out),
+      text_printf(t, "%-8s %-14s %-8s %12lld %-5s  %s  %s\n", f->name, op_info[n->op].name,
+                  axes_text(m, t->arena, n->attr.axes, ","), (long long)MAX(in, out),
                   MAX(in, out) <= small ? "small" : "", span_text(m->diag, t->arena, n->loc), n->why);
     }
   }

@@ -16,9 +16,7 @@ static bool divides(const Module *m, const Type *t, int k, int64_t ways) {
 }
 
 static bool cut(const Module *m, Type *t, uint8_t axes) {
-  int64_t ways = 1;
-  for (uint32_t a = 0; a < m->axis.n; a++)
-    if (axes >> a & 1) ways *= m->axis.at[a].size;
+  int64_t ways = axes_ways(m, axes);
   for (int k = 0; k < t->ndim; k++) {
     Split s = t->split[k];
     if (!divides(m, t, k, ways)) continue;
