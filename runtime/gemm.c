@@ -6,7 +6,8 @@
 //
 // The libraries copy both operands for each call, into the order in which they read them; on tiles small enough to be shared
 // that takes a tenth to a third of their time. So products of f32 and bf16 are done by panel.c where the CPU has what that
-// needs: b is copied once for all rows, a is read where it is. With too few rows to pay for the copy they stay the library's.
+// needs: b is copied once for all rows, while the first of them are made. With too few rows to pay for the copy they stay the
+// library's.
 #include "runtime/gemm.h"
 #include "runtime/onednn.h"
 #include "runtime/openblas.h"
@@ -84,7 +85,8 @@ static void choose_panels(Product *p, int threads) {
   int64_t rows, columns;
   panel_block(g->a, &rows, &columns);
   bool tiles = rows == columns, turned = g->ak != 1 && g->k > 1;
-  double fast = tiles ? 500 : 32, b_cost = 0.9, a_cost = turned ? 0.6 : 0.2, best = INFINITY; // a unit of k
+  double fast = tiles ? 500 : 28, b_cost = tiles ? 0.9 : 0.5, best = INFINITY; // a unit of k
+  double a_cost = !tiles ? 0.5 : turned ? 0.6 : 0.2;
   for (int64_t tn = columns; tn <= MOST_N; tn += columns) {
     int64_t nn = (g->n + tn - 1) / tn;
     for (int64_t nm = (g->m + MOST_M - 1) / MOST_M; nm <= (g->m + rows - 1) / rows && nm < 256; nm++) {

@@ -1,12 +1,13 @@
 // panel.c -- see panel.h.
 //
 // Along k everything is counted in units of four bytes: one f32, or two bf16. b is copied once per tile and chunk of k, into
-// panels of [k][48] units for vectors, of [k][16] for tiles (the CPU's: 16 rows of 16 units). A block of c then stays in
-// registers over the chunk: 8 × 48 sums by vectors, a broadcast unit of a times a row of a panel; or 32 × 32 by tiles. The
-// rows of a are read where they are; where its columns lie side by side, or an edge is reached, some rows of blocks are
-// copied first. What chunks before have summed waits in the room. An element's sum runs over k in order whatever the tile,
-// so tiles of any size give the same bits. Beyond the edges of k there are zeros, as what is there could be no number; beyond
-// those of m and n anything, as it goes nowhere.
+// panels of [k][16] units. A block of c then stays in registers over the chunk. By vectors it is up to 28 rows of 16 sums:
+// the same rows of a lie as [k][rows], and each of their units is multiplied, out of memory, with a vector of b; so there is
+// about one instruction a multiplication, which also is fast on a core that runs another thread. By tiles (the CPU's: 16 rows
+// of 16 units) it is 32 × 32, and the rows of a are read where they are; some are copied first where its columns lie side by
+// side, or an edge is reached. What chunks before have summed waits in the room. An element's sum runs over k in order
+// whatever the tile, so tiles of any size give the same bits. Beyond the edges of k there are zeros, as what is there could be
+// no number; beyond those of m and n anything, as it goes nowhere.
 #include "runtime/panel.h"
 #include "runtime/jit.h"
 #include "runtime/vector.h"
@@ -15,26 +16,26 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-enum { LANES = 16, ROWS = 8, COLUMNS = 48, SIDE = 32 };              // of the blocks: ROWS × COLUMNS, SIDE × SIDE
-// units of k at a time; rows of a that are copied at a time; units between panels, lest their lines share few sets of a cache;
-// rows that are fetched before they are copied
-enum { CHUNK = 768, TURNED = 128, PAD = 16, AHEAD = 16 };
+enum { LANES = 16, ROWS = 28, SIDE = 32 };   // of the blocks: ROWS × LANES by vectors, SIDE × SIDE by tiles
+// units of k at a time, by vectors and by tiles; rows of a that are copied at a time; units between panels, lest their lines
+// share few sets of a cache; rows that are fetched before they are copied
+enum { CHUNK = 384, CHUNK_TILES = 768, TURNED = 128, PAD = 16, AHEAD = 16 };
 enum { PART = 128, GROUP = 4 };              // by tiles: units of k, and blocks side by side, see row_by_tiles
-enum { ROOM_A = TURNED * (CHUNK + PAD) };
+enum { SPILL = 16 * ROWS + LANES };          // what copying writes beyond a panel of a
+enum { ROOM_A = TURNED * (CHUNK_TILES + PAD) };
 typedef float __attribute__((may_alias)) Unit;                        // only moved, where it is two bf16
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 #define MT_AVX512_BF16 MT_AVX512 ",avx512bf16"
 #define VECTOR static __attribute__((target(MT_AVX512)))
 #define INLINE static inline __attribute__((always_inline, target(MT_AVX512)))
-#define EACH _Pragma("GCC unroll 16")                                // as many as there are
+#define EACH _Pragma("GCC unroll 32")                                // as many as there are
 
 typedef struct {
   const PanelShape *s;
   int64_t per;                               // elements of a unit
   bool tiles;
-  int64_t width, panel;                      // columns of a panel of b; units from one to the next
-  int64_t wide;                              // columns with the zeros beyond
+  int64_t panel, wide;                       // units from one panel of b to the next; columns with those beyond
   Unit *b, *a;
   float *sums;
 } Tile;
@@ -74,60 +75,74 @@ INLINE __m512i beside(const char *p, int64_t step, int64_t per, int64_t rows, in
   return _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p + step)), 16));
 }
 
-// Units [k][n] of elements that lie side by side along n, into panels of `width` columns: 16 at a time, or two panels of 8.
-INLINE void copy_beside(Unit *to, int64_t panel, int64_t width, const char *from, int64_t step, int64_t per, int64_t k,
-                        int64_t n) {
+// Of one row of units, elements side by side along n: 16 from p on, of which n - j and k - i are there
+INLINE __m512i units_beside(const char *p, int64_t step, int64_t per, int64_t k, int64_t n) {
   const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8,
                                          39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-  int64_t units = (k + per - 1) / per, bytes = 4 / per;
-  for (int64_t i = 0; i < units; i++, to += width) {
-    const char *p = from + i * per * step;
+  _mm_prefetch(p + AHEAD * per * step, _MM_HINT_T0);
+  if (per == 2) _mm_prefetch(p + (AHEAD * 2 + 1) * step, _MM_HINT_T0);
+  if (per == 2 && n >= 16 && k > 1)
+    return _mm512_permutex2var_epi16(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)p)), first,
+                                     _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p + step))));
+  return beside(p, step, per, k, n);
+}
+
+// Units [k][n] of elements that lie side by side along n, into panels of [k][16].
+INLINE void copy_beside(Unit *to, int64_t panel, const char *from, int64_t step, int64_t per, int64_t k, int64_t n) {
+  for (int64_t i = 0; i < k; i += per, to += LANES, from += per * step) {
     Unit *t = to;
-    for (int64_t j = 0, left = width; j < n; j += 16, p += 16 * bytes) {
-      __m512i v;
-      _mm_prefetch(p + AHEAD * per * step, _MM_HINT_T0);
-      if (per == 2) _mm_prefetch(p + (AHEAD * 2 + 1) * step, _MM_HINT_T0);
-      if (per == 2 && n - j >= 16 && k - 2 * i > 1)
-        v = _mm512_permutex2var_epi16(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)p)), first,
-                                      _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p + step))));
-      else v = beside(p, step, per, k - i * per, n - j);
-      if (width == ROWS) {
-        _mm256_store_si256((void *)t, _mm512_castsi512_si256(v));
-        _mm256_store_si256((void *)(t + panel), _mm512_extracti64x4_epi64(v, 1));
-        t += 2 * panel;
-      } else {
-        _mm512_store_si512(t, v);
-        left -= 16, t += 16;
-        if (!left) t += panel - width, left = width;
-      }
-    }
+    const char *p = from;
+    for (int64_t j = 0; j < n; j += LANES, p += LANES * 4 / per, t += panel)
+      _mm512_store_si512(t, units_beside(p, step, per, k - i, n - j));
   }
 }
 
-VECTOR void copy_b(const Tile *t, const char *b, int64_t k) {
+// 16 rows of units, `step` bytes apart, of which `rows` and `halves` along k are there: as 16 rows along k
+INLINE void load_turned(__m512i r[16], const char *p, int64_t step, int64_t rows, int64_t halves) {
+  bool whole = rows >= 16 && halves >= 32;
+  EACH for (int x = 0; x < 16; x++, p += step)
+    r[x] = whole ? _mm512_loadu_si512(p) : load_units(p, x < rows ? halves : 0);
+  turn(r);
+}
+
+VECTOR void copy_b(const Tile *t, const char *b, int64_t k, int64_t j0) {       // columns from j0 on
   const PanelShape *s = t->s;
   int64_t bytes = 4 / t->per, units = (k + t->per - 1) / t->per;
   if (s->bn == 1 || s->n == 1) {
-    if (t->per == 1) copy_beside(t->b, t->panel, COLUMNS, b, s->bk * bytes, 1, k, s->n);
-    else if (t->tiles) {
-      copy_beside(t->b, t->panel, LANES, b, s->bk * bytes, 2, k, s->n);
-      size_t beyond = (size_t)(up(units, 16) - units) * LANES * sizeof *t->b;
-      for (int64_t j = 0; beyond && j < s->n; j += LANES) memset(t->b + j / LANES * t->panel + units * LANES, 0, beyond);
-    } else copy_beside(t->b, t->panel, COLUMNS, b, s->bk * bytes, 2, k, s->n);
+    if (t->per == 1) copy_beside(t->b + j0 / LANES * t->panel, t->panel, b + j0 * bytes, s->bk * bytes, 1, k, s->n - j0);
+    else copy_beside(t->b, t->panel, b, s->bk * bytes, 2, k, s->n);
+    size_t beyond = t->tiles ? (size_t)(up(units, 16) - units) * LANES * sizeof *t->b : 0;
+    for (int64_t j = 0; beyond && j < s->n; j += LANES) memset(t->b + j / LANES * t->panel + units * LANES, 0, beyond);
   } else {
-    for (int64_t j = 0; j < s->n; j += LANES) {
-      Unit *to = t->b + j / t->width * t->panel + j % t->width;
+    for (int64_t j = 0; j < s->n; j += LANES)
       for (int64_t i = 0; i < units; i += 16) {
         __m512i r[16];
-        int64_t halves = (k - i * t->per) * (2 / t->per);
-        const char *p = b + j * s->bn * bytes + i * 4;
-        bool whole = j + 16 <= s->n && halves >= 32;
-        EACH for (int x = 0; x < 16; x++, p += s->bn * bytes)
-          r[x] = whole ? _mm512_loadu_si512(p) : load_units(p, j + x < s->n ? halves : 0);
-        turn(r);
-        EACH for (int x = 0; x < 16; x++) _mm512_store_si512(to + (i + x) * t->width, r[x]);
+        Unit *to = t->b + j / LANES * t->panel + i * LANES;
+        load_turned(r, b + j * s->bn * bytes + i * 4, s->bn * bytes, s->n - j, (k - i * t->per) * (2 / t->per));
+        EACH for (int x = 0; x < 16; x++) _mm512_store_si512(to + x * LANES, r[x]);
       }
-    }
+  }
+}
+
+// m ≤ ROWS rows of a, k elements, as [k][m] units. A vector is stored whole; what lies behind it is stored after it.
+VECTOR void copy_a(const Tile *t, Unit *to, const char *a, int64_t m, int64_t k) {
+  const PanelShape *s = t->s;
+  int64_t per = t->per, bytes = 4 / per, units = (k + per - 1) / per;
+  if (s->ak == 1 || s->k == 1) {
+    for (int64_t i = 0; i < units; i += 16)
+      for (int64_t y = m > LANES ? LANES : 0; y >= 0; y -= LANES) {
+        __m512i r[16];
+        load_turned(r, a + y * s->am * bytes + i * 4, s->am * bytes, m - y, (k - i * per) * (2 / per));
+        EACH for (int x = 0; x < 16; x++) _mm512_storeu_si512(to + (i + x) * m + y, r[x]);
+      }
+  } else {
+    int64_t step = s->ak * bytes;
+    for (int64_t i = 0; i < units; i++, a += per * step, to += m)
+      for (int64_t y = 0; y < m; y += LANES) {
+        const char *p = a + y * bytes;
+        _mm512_storeu_si512(to + y, per == 1 ? units_beside(p, step, 1, k - i, m - y)
+                                             : units_beside(p, step, 2, k - 2 * i, m - y));
+      }
   }
 }
 
@@ -166,51 +181,66 @@ VECTOR void turn_a_rows(const Tile *t, const char *a, int64_t m, int64_t rows, i
     }
 }
 
-// m columns of a that lie side by side, k elements, into panels of ROWS
-VECTOR void copy_a_columns(const Tile *t, const char *a, int64_t m, int64_t k, int64_t panel) {
-  if (t->per == 1) copy_beside(t->a, panel, ROWS, a, t->s->ak * 4, 1, k, m);
-  else copy_beside(t->a, panel, ROWS, a, t->s->ak * 2, 2, k, m);
-}
-
 // ---- a block's sums -------------------------------------------------------------------------------------------------------
-// ROWS × 16·V. Unit (i, x) of a is at a[i · ai + x · ak].
-#define BLOCK(V, MULTIPLY) \
-  __m512 c[ROWS][V]; \
-  EACH for (int i = 0; i < ROWS; i++) \
-    EACH for (int v = 0; v < V; v++) c[i][v] = fresh ? _mm512_setzero_ps() : _mm512_loadu_ps(sum + i * COLUMNS + v * LANES); \
-  const Unit *half = a + ROWS / 2 * ai; \
-  for (; units > 0; units--, a += ak, half += ak, b += COLUMNS) { \
-    __m512 row[V]; \
-    EACH for (int v = 0; v < V; v++) row[v] = _mm512_load_ps(b + v * LANES); \
-    EACH for (int i = 0; i < ROWS; i++) { \
-      __m512 one = _mm512_set1_ps(i < ROWS / 2 ? a[i * ai] : half[(i - ROWS / 2) * ai]); \
-      EACH for (int v = 0; v < V; v++) c[i][v] = MULTIPLY(c[i][v], one, row[v]); \
-    } \
-  } \
-  EACH for (int i = 0; i < ROWS; i++) \
-    EACH for (int v = 0; v < V; v++) _mm512_storeu_ps(sum + i * COLUMNS + v * LANES, c[i][v])
+// Where b lies before it is copied, f32 side by side; numbers from a row to the next
+typedef struct { const Unit *at; int64_t step; } Source;
+// Where a block goes when it is done: c, if it is f32 that nothing is added to
+typedef struct { float *c; int64_t cm; float alpha; bool stream; } Out;
 
-typedef void Block(float *sum, bool fresh, const Unit *a, int64_t ai, const Unit *b, int64_t units);
-#define BLOCKS(name, isa, V, MULTIPLY) \
-  __attribute__((target(isa))) static void name##_rows_##V(float *sum, bool fresh, const Unit *a, int64_t ai, \
-                                                           const Unit *b, int64_t units) { \
-    const int64_t ak = 1; \
-    BLOCK(V, MULTIPLY); \
-  } \
-  __attribute__((target(isa))) static void name##_columns_##V(float *sum, bool fresh, const Unit *a, int64_t ai, \
-                                                              const Unit *b, int64_t units) { \
-    const int64_t ak = ROWS; \
-    (void)ai, ai = 1; \
-    BLOCK(V, MULTIPLY); \
+// R × 16, a as [units][R], b as [units][16]. ROW(u): the u-th of b.
+#define BLOCK(R, name, isa, MULTIPLY, ROW) \
+  __attribute__((target(isa))) static void name##_##R(float *sum, bool fresh, const Unit *a, Unit *b, int64_t units, \
+                                                      const Source *from, const Out *out) { \
+    __m512 c[R]; \
+    const Unit *source = from->at; \
+    (void)source; \
+    EACH for (int i = 0; i < R; i++) c[i] = fresh ? _mm512_setzero_ps() : _mm512_loadu_ps(sum + i * LANES); \
+    for (; units >= 4; units -= 4, a += 4 * R, b += 4 * LANES) \
+      EACH for (int u = 0; u < 4; u++) { \
+        __m512 row = ROW(u); \
+        EACH for (int i = 0; i < R; i++) c[i] = MULTIPLY(c[i], _mm512_set1_ps(a[u * R + i]), row); \
+      } \
+    for (; units > 0; units--, a += R, b += LANES) { \
+      __m512 row = ROW(0); \
+      EACH for (int i = 0; i < R; i++) c[i] = MULTIPLY(c[i], _mm512_set1_ps(a[i]), row); \
+    } \
+    if (!out->c) { \
+      EACH for (int i = 0; i < R; i++) _mm512_storeu_ps(sum + i * LANES, c[i]); \
+      return; \
+    } \
+    __m512 alpha = _mm512_set1_ps(out->alpha); \
+    EACH for (int i = 0; i < R; i++) c[i] = _mm512_mul_ps(c[i], alpha); \
+    float *to = out->c; \
+    if (out->stream) { \
+      EACH for (int i = 0; i < R; i++, to += out->cm) _mm512_stream_ps(to, c[i]); \
+    } else { \
+      EACH for (int i = 0; i < R; i++, to += out->cm) _mm512_storeu_ps(to, c[i]); \
+    } \
   }
+#define PACKED(u) _mm512_load_ps(b + (u) * LANES)
+#define PACKING(u) pack_row(&source, from->step, b + (u) * LANES)
+INLINE __m512 pack_row(const Unit **from, int64_t step, Unit *to) {
+  __m512 row = _mm512_loadu_ps(*from);
+  _mm_prefetch(*from + LANES, _MM_HINT_T0);
+  *from += step;
+  _mm512_store_ps(to, row);
+  return row;
+}
 #define F32(c, x, y) _mm512_fmadd_ps(x, y, c)
 #define BF16(c, x, y) _mm512_dpbf16_ps(c, (__m512bh)(x), (__m512bh)(y))
-BLOCKS(f32, MT_AVX512, 1, F32) BLOCKS(f32, MT_AVX512, 2, F32) BLOCKS(f32, MT_AVX512, 3, F32)
-BLOCKS(bf16, MT_AVX512_BF16, 1, BF16) BLOCKS(bf16, MT_AVX512_BF16, 2, BF16) BLOCKS(bf16, MT_AVX512_BF16, 3, BF16)
-static Block *const block[2][2][3] = { // by elements of a unit, how a lies, vectors
-  {{f32_rows_1, f32_rows_2, f32_rows_3}, {f32_columns_1, f32_columns_2, f32_columns_3}},
-  {{bf16_rows_1, bf16_rows_2, bf16_rows_3}, {bf16_columns_1, bf16_columns_2, bf16_columns_3}},
-};
+#define ALL(X, ...) \
+  X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__) \
+  X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) \
+  X(13, __VA_ARGS__) X(14, __VA_ARGS__) X(15, __VA_ARGS__) X(16, __VA_ARGS__) X(17, __VA_ARGS__) X(18, __VA_ARGS__) \
+  X(19, __VA_ARGS__) X(20, __VA_ARGS__) X(21, __VA_ARGS__) X(22, __VA_ARGS__) X(23, __VA_ARGS__) X(24, __VA_ARGS__) \
+  X(25, __VA_ARGS__) X(26, __VA_ARGS__) X(27, __VA_ARGS__) X(28, __VA_ARGS__)
+ALL(BLOCK, f32, MT_AVX512, F32, PACKED)
+ALL(BLOCK, f32_packing, MT_AVX512, F32, PACKING)
+ALL(BLOCK, bf16, MT_AVX512_BF16, BF16, PACKED)
+typedef void Block(float *sum, bool fresh, const Unit *a, Unit *b, int64_t units, const Source *from, const Out *out);
+#define NAME(R, name) [R] = name##_##R,
+static Block *const block[][ROWS + 1] = {{0}, {ALL(NAME, f32)}, {ALL(NAME, bf16)}};  // by elements of a unit, rows
+static Block *const packing[ROWS + 1] = {ALL(NAME, f32_packing)};
 
 // SIDE × SIDE; rows of a `ai` units apart, units a multiple of 16
 #define TILES __attribute__((noinline, target(MT_AVX512 ",amx-tile,amx-bf16")))
@@ -245,31 +275,33 @@ TILES static void tiles_begin(void) {        // eight of 16 rows of 64 bytes
 TILES static void tiles_end(void) { _tile_release(); }
 
 // ---- c --------------------------------------------------------------------------------------------------------------------
-VECTOR void put_f32(const PanelShape *s, float *c, const float *sum, int64_t ld, int64_t rows, int64_t columns) {
+// A row of c from sums that lie in blocks of `wide` columns, `block` numbers from one to the next
+typedef struct { const float *sum; int64_t wide, block; } Sums;
+
+VECTOR void put_f32(const PanelShape *s, float *c, Sums f, int64_t columns) {
   __m512 alpha = _mm512_set1_ps((float)s->alpha);
-  bool past = s->stream && !s->accumulate && (uintptr_t)c % 64 == 0 && s->cm % LANES == 0;
-  for (int64_t i = 0; i < rows; i++, sum += ld, c += s->cm)
-    for (int64_t j = 0; j < columns; j += LANES) {
+  bool past = s->stream && !s->accumulate && (uintptr_t)c % 64 == 0;
+  for (; columns > 0; columns -= f.wide, f.sum += f.block)
+    for (int64_t j = 0; j < MIN(columns, f.wide); j += LANES, c += LANES) {
       __mmask16 m = columns - j >= LANES ? 0xffff : (__mmask16)((1u << (columns - j)) - 1);
-      __m512 v = _mm512_mul_ps(_mm512_loadu_ps(sum + j), alpha);
-      if (s->accumulate) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, c + j));
-      if (past && m == 0xffff) _mm512_stream_ps(c + j, v);
-      else _mm512_mask_storeu_ps(c + j, m, v);
+      __m512 v = _mm512_mul_ps(_mm512_loadu_ps(f.sum + j), alpha);
+      if (s->accumulate) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, c));
+      if (past && m == 0xffff) _mm512_stream_ps(c, v);
+      else _mm512_mask_storeu_ps(c, m, v);
     }
 }
 
-__attribute__((target(MT_AVX512_BF16))) static void put_bf16(const PanelShape *s, uint16_t *c, const float *sum, int64_t ld,
-                                                        int64_t rows, int64_t columns) {
+__attribute__((target(MT_AVX512_BF16))) static void put_bf16(const PanelShape *s, uint16_t *c, Sums f, int64_t columns) {
   __m512 alpha = _mm512_set1_ps((float)s->alpha);
-  for (int64_t i = 0; i < rows; i++, sum += ld, c += s->cm)
-    for (int64_t j = 0; j < columns; j += LANES) {
+  for (; columns > 0; columns -= f.wide, f.sum += f.block)
+    for (int64_t j = 0; j < MIN(columns, f.wide); j += LANES, c += LANES) {
       __mmask16 m = columns - j >= LANES ? 0xffff : (__mmask16)((1u << (columns - j)) - 1);
-      __m512 v = _mm512_mul_ps(_mm512_loadu_ps(sum + j), alpha);
+      __m512 v = _mm512_mul_ps(_mm512_loadu_ps(f.sum + j), alpha);
       if (s->accumulate) {
-        __m512i was = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, c + j));
+        __m512i was = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, c));
         v = _mm512_add_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(was, 16)));
       }
-      _mm256_mask_storeu_epi16(c + j, m, (__m256i)_mm512_cvtneps_pbh(v));
+      _mm256_mask_storeu_epi16(c, m, (__m256i)_mm512_cvtneps_pbh(v));
     }
 }
 
@@ -281,93 +313,125 @@ VECTOR void ask_for(const PanelShape *s, const char *c, int64_t rows, int64_t co
     for (int64_t x = 0; x < columns * bytes; x += 64) _mm_prefetch(c + x, _MM_HINT_T0);
 }
 
-// What follows the last chunk of a block
-VECTOR void put(const PanelShape *s, char *c, const float *sum, int64_t ld, int64_t rows, int64_t columns) {
-  if (s->c == DT_f32) put_f32(s, (float *)(void *)c, sum, ld, rows, columns);
-  else put_bf16(s, (uint16_t *)(void *)c, sum, ld, rows, columns);
+// What follows the last chunk of some rows; a row's sums lie f.wide numbers apart
+static void put(const PanelShape *s, char *c, Sums f, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i++, f.sum += f.wide, c += (size_t)s->cm * dtype_bytes(s->c))
+    if (s->c == DT_f32) put_f32(s, (float *)(void *)c, f, columns);
+    else put_bf16(s, (uint16_t *)(void *)c, f, columns);
+}
+
+static char *place(const PanelShape *s, void *c, int64_t i, int64_t j) {
+  return (char *)c + (size_t)(i * s->cm + j) * dtype_bytes(s->c);
+}
+
+// Lines that are fetched bit by bit while blocks are made: `rows` of `width` bytes, `step` bytes apart
+typedef struct { const char *at; int64_t step, width, rows, x, pace; } Fetch;
+static Fetch fetch_over(const char *at, int64_t step, int64_t width, int64_t rows, int64_t blocks) {
+  return (Fetch){at, step, width, rows, 0, (rows * ((width + 63) / 64) + blocks - 1) / blocks};
+}
+INLINE void fetch_some(Fetch *f) {
+  for (int64_t n = f->pace; n > 0 && f->rows > 0; n--) {
+    _mm_prefetch(f->at + f->x, _MM_HINT_T1);
+    if ((f->x += 64) >= f->width) f->x = 0, f->at += f->step, f->rows--;
+  }
 }
 
 typedef struct {
   void *c;
-  const Unit *a;                             // the rows from i on
-  int64_t ai, i, units;
-  bool columns, fresh, last, kept;           // columns: they lie side by side in a, rows of units 8 long
-} Row;
+  const char *a;                             // from this chunk of k on
+  int64_t k;
+  bool fresh, last, kept;
+  const char *from;                          // b from this chunk on
+  int64_t packed;                            // columns of b that are copied while the first rows are made
+  Fetch b;                                   // of the next chunk
+} Chunk;
 
-static char *place(const PanelShape *s, const Row *r, int64_t j) {
-  return (char *)r->c + (size_t)(r->i * s->cm + j) * dtype_bytes(s->c);
-}
-
-// The blocks side by side of some rows
-VECTOR void row_by_vectors(const Tile *t, const Row *r) {
+VECTOR void chunk_by_vectors(const Tile *t, Chunk *h) {
   const PanelShape *s = t->s;
-  int64_t m = MIN(ROWS, s->m - r->i);
-  for (int64_t j = 0; j < s->n; j += COLUMNS) {
-    float *sum = r->kept ? t->sums + r->i * t->wide + j * ROWS : t->sums;
-    int64_t n = MIN(COLUMNS, s->n - j);
-    if (r->last && s->accumulate) ask_for(s, place(s, r, j), m, n);
-    block[t->per - 1][r->columns][(n - 1) / LANES](sum, r->fresh, r->a, r->ai, t->b + j / COLUMNS * t->panel, r->units);
-    if (r->last) put(s, place(s, r, j), sum, COLUMNS, m, n);
+  int64_t bytes = 4 / t->per, units = (h->k + t->per - 1) / t->per, most = (s->m + ROWS - 1) / ROWS;
+  int64_t rows = (s->m + most - 1) / most, high = up(rows * units, LANES) + SPILL, at = 0, side = (s->n + LANES - 1) / LANES;
+  bool columns = !(s->ak == 1 || s->k == 1);
+  int64_t some = columns ? TURNED / rows : 1;
+  bool direct = h->last && s->c == DT_f32 && !s->accumulate;
+  int64_t done = direct ? s->n / LANES * LANES : 0;
+  for (int64_t i = 0; i < s->m; i += rows, at++) {
+    int64_t m = MIN(rows, s->m - i), next = MIN(rows, s->m - i - m);
+    for (int64_t x = i; at % some == 0 && x < s->m && x < i + some * rows; x += rows)
+      copy_a(t, t->a + (x - i) / rows * high, h->a + (columns ? x : x * s->am) * bytes, MIN(rows, s->m - x), h->k);
+    const Unit *a = t->a + at % some * high;
+    float *sums = h->kept ? t->sums + i * t->wide : t->sums;
+    Fetch f = columns ? (Fetch){0} : fetch_over(h->a + (i + m) * s->am * bytes, s->am * bytes, h->k * bytes, next, side);
+    for (int64_t j = 0; j < s->n; j += LANES) {
+      fetch_some(&f), fetch_some(&h->b);
+      if (h->last && s->accumulate) ask_for(s, place(s, h->c, i, j), m, MIN(LANES, s->n - j));
+      Out out = {0};
+      if (direct && s->n - j >= LANES) {
+        float *c = (float *)(void *)place(s, h->c, i, j);
+        out = (Out){c, s->cm, (float)s->alpha, s->stream && (uintptr_t)c % 64 == 0 && s->cm % LANES == 0};
+      }
+      Source from = {(const Unit *)(const void *)h->from + j, s->bk};
+      bool first = !i && j < h->packed;
+      (first ? packing : block[t->per])[m](sums + j * m, h->fresh, a, t->b + j / LANES * t->panel, units, &from, &out);
+    }
+    if (h->last && done < s->n)
+      put(s, place(s, h->c, i, done), (Sums){sums + done * m, LANES, m * LANES}, m, s->n - done);
   }
 }
 
-// The same by tiles. Neither a's rows nor a panel of b over a whole chunk stay in the first cache; a's over a part of it do
-// for some blocks, whose sums do as well.
-VECTOR void row_by_tiles(const Tile *t, const Row *r) {
+typedef struct {
+  const Unit *a;                             // the rows from i on
+  int64_t ai, i, units;
+} Row;
+
+// Neither a's rows nor a panel of b over a whole chunk stay in the first cache; a's over a part of it do for some blocks, whose
+// sums do as well.
+VECTOR void row_by_tiles(const Tile *t, const Chunk *h, const Row *r) {
   const PanelShape *s = t->s;
   int64_t m = MIN(SIDE, s->m - r->i);
   for (int64_t j0 = 0; j0 < s->n; j0 += GROUP * SIDE) {
     int64_t end = MIN(j0 + GROUP * SIDE, s->n);
-    float *sums = r->kept ? t->sums + r->i * t->wide + j0 * SIDE : t->sums;
+    float *sums = h->kept ? t->sums + r->i * t->wide + j0 * SIDE : t->sums;
     for (int64_t x = 0; x < r->units; x += PART)
       for (int64_t j = j0; j < end; j += SIDE) {
-        if (!x && r->last && s->accumulate) ask_for(s, place(s, r, j), m, MIN(SIDE, s->n - j));
-        block_tiles(sums + (j - j0) * SIDE, r->fresh && !x, r->a + x, r->ai, t->b + j / LANES * t->panel + x * LANES, t->panel,
+        if (!x && h->last && s->accumulate) ask_for(s, place(s, h->c, r->i, j), m, MIN(SIDE, s->n - j));
+        block_tiles(sums + (j - j0) * SIDE, h->fresh && !x, r->a + x, r->ai, t->b + j / LANES * t->panel + x * LANES, t->panel,
                     MIN(PART, r->units - x));
       }
-    for (int64_t j = j0; j < end && r->last; j += SIDE)
-      put(s, place(s, r, j), sums + (j - j0) * SIDE, SIDE, m, MIN(SIDE, s->n - j));
+    if (h->last) put(s, place(s, h->c, r->i, j0), (Sums){sums, SIDE, SIDE * SIDE}, m, end - j0);
   }
 }
 
-static void chunk(const Tile *t, void *c, const char *a, int64_t k, bool fresh, bool last, bool kept) {
+static void chunk_by_tiles(const Tile *t, Chunk *h) {
   const PanelShape *s = t->s;
-  int64_t bytes = 4 / t->per, units = (k + t->per - 1) / t->per, rows = t->tiles ? SIDE : ROWS;
+  int64_t bytes = 4 / t->per, units = up((h->k + t->per - 1) / t->per, 16), row = units + PAD;
   bool columns = !(s->ak == 1 || s->k == 1);
-  int64_t row = up(units, 16) + PAD;
-  if (t->tiles) units = up(units, 16);
-  Row r = {.c = c, .units = units, .columns = columns && !t->tiles, .fresh = fresh, .last = last, .kept = kept};
-  for (int64_t i = r.i = 0; i < s->m; i += rows, r.i = i) {
-    const char *from = a + (columns ? i : i * s->am) * bytes;
-    int64_t m = MIN(rows, s->m - i);
-    int64_t at = i % TURNED, many = MIN(TURNED, s->m - i);           // some rows at once, where they lie side by side
-    if (columns && t->tiles) {
-      if (!at) turn_a_rows(t, from, many, up(many, SIDE), k, row);
+  Row r = {.units = units};
+  for (int64_t i = 0; i < s->m; i += SIDE) {
+    const char *from = h->a + (columns ? i : i * s->am) * bytes;
+    int64_t m = MIN(SIDE, s->m - i), at = i % TURNED, many = MIN(TURNED, s->m - i);
+    r.i = i;
+    if (columns) {                           // some rows at once
+      if (!at) turn_a_rows(t, from, many, up(many, SIDE), h->k, row);
       r.a = t->a + at * row, r.ai = row;
-    } else if (columns) {
-      int64_t panel = ROWS * units + PAD;
-      if (!at) copy_a_columns(t, from, many, k, panel);
-      r.a = t->a + at / ROWS * panel, r.ai = 1;
-    } else if (m < rows || k % (t->tiles ? 32 : t->per) || s->am % t->per || (uintptr_t)from % 4) {
-      copy_a_rows(t, from, m, rows, k, row);
+    } else if (m < SIDE || h->k % 32 || s->am % t->per || (uintptr_t)from % 4) {
+      copy_a_rows(t, from, m, SIDE, h->k, row);
       r.a = t->a, r.ai = row;
     } else {
       r.a = (const Unit *)(const void *)from, r.ai = s->am / t->per;
     }
-    if (t->tiles) row_by_tiles(t, &r);
-    else row_by_vectors(t, &r);
+    row_by_tiles(t, h, &r);
   }
 }
 
 static bool use_tiles(DType t) { return t == DT_bf16 && jit_tiles(); }
 
 void panel_block(DType t, int64_t *rows, int64_t *columns) {
-  *rows = use_tiles(t) ? SIDE : ROWS, *columns = use_tiles(t) ? SIDE : COLUMNS;
+  *rows = use_tiles(t) ? SIDE : 8, *columns = use_tiles(t) ? SIDE : LANES;
 }
 
 size_t panel_room(int64_t m, int64_t n) {
-  int64_t wide = up(n, 2 * COLUMNS);          // a multiple of SIDE, too
-  return (size_t)(wide / LANES * (CHUNK * LANES + PAD) + ROOM_A + up(m, SIDE) * wide) * sizeof(Unit);
+  int64_t wide = up(n, SIDE);
+  return (size_t)(wide / LANES * (CHUNK_TILES * LANES + PAD) + ROOM_A + up(m, SIDE) * wide) * sizeof(Unit);
 }
 
 bool panel_has(DType t) {
@@ -378,17 +442,28 @@ Str panel_name(void) { return jit_tiles() ? "amx" : __builtin_cpu_supports("avx5
 
 void panel_add(const PanelShape *s, int64_t l, void *c, const void *a, const void *b, void *room) {
   Tile t = {.s = s, .per = s->t == DT_f32 ? 1 : 2, .tiles = use_tiles(s->t)};
-  t.width = t.tiles ? LANES : COLUMNS, t.panel = CHUNK * t.width + PAD, t.wide = up(s->n, t.tiles ? SIDE : COLUMNS);
-  t.b = room, t.a = t.b + t.wide / t.width * t.panel, t.sums = (float *)(void *)(t.a + ROOM_A);
-  int64_t most = CHUNK * t.per, chunks = (s->k + most - 1) / most, bytes = 4 / t.per;
+  int64_t longest = t.tiles ? CHUNK_TILES : CHUNK, most = longest * t.per, chunks = (s->k + most - 1) / most, bytes = 4 / t.per;
+  t.panel = longest * LANES + PAD, t.wide = up(s->n, t.tiles ? SIDE : LANES);
+  t.b = room, t.a = t.b + t.wide / LANES * t.panel, t.sums = (float *)(void *)(t.a + ROOM_A);
   int64_t step = up((s->k + chunks - 1) / chunks, 16 * t.per);       // of k: chunks of about the same length
-  bool kept = s->sums > 1 || s->k > step;
+  bool beside = s->bn == 1 || s->n == 1;
   if (t.tiles) tiles_begin();
   for (int64_t k = 0; k < s->k; k += step) {
-    int64_t n = MIN(step, s->k - k);
-    bool fresh = !l && !k, last = l + 1 == s->sums && k + n == s->k;
-    copy_b(&t, (const char *)b + k * s->bk * bytes, n);
-    chunk(&t, c, (const char *)a + k * s->ak * bytes, n, fresh, last, kept);
+    int64_t n = MIN(step, s->k - k), next = MIN(step, s->k - k - n);
+    const char *from = (const char *)b + k * s->bk * bytes, *then = from + n * s->bk * bytes;
+    Chunk h = {.c = c, .a = (const char *)a + k * s->ak * bytes, .k = n};
+    h.fresh = !l && !k, h.last = l + 1 == s->sums && k + n == s->k, h.kept = s->sums > 1 || s->k > step;
+    h.from = from;
+    if (beside && t.per == 1) h.packed = s->n / LANES * LANES;
+    copy_b(&t, from, n, h.packed);
+    if (t.tiles) {
+      chunk_by_tiles(&t, &h);
+    } else {
+      int64_t blocks = (s->m + ROWS - 1) / ROWS * ((s->n + LANES - 1) / LANES);
+      if (beside) h.b = fetch_over(then, s->bk * bytes, s->n * bytes, next, blocks);
+      else if (next) h.b = fetch_over(then, s->bn * bytes, next * bytes, s->n, blocks);
+      chunk_by_vectors(&t, &h);
+    }
   }
   if (t.tiles) tiles_end();
   if (s->stream) _mm_sfence();
