@@ -108,12 +108,23 @@ static uint32_t last_write(const Groups *g, VarId var) {
 
 static uint8_t axes_of(const Early *e) { return fn_node(e->f, e->node)->attr.axes; }
 
+static double bytes_of(const Module *m, const Early *e) { return (double)type_bytes(m, &m->type.at[m->var.at[e->var].type]); }
+
+// parallel.bucket, but a small part of all, as the last bucket has no computation to hide behind; not so small that what a
+// meeting itself costs counts.
+static double bucket_most(const Groups *g, const Earlies *early, const uint32_t *behind) {
+  enum { BUCKETS = 16, LEAST = 1 << 20 };
+  double all = 0;
+  for (uint32_t i = 0; i < early->n; i++) all += behind[i] ? bytes_of(g->m, &early->at[i]) : 0;
+  return MIN(setting_num(g->m, "parallel.bucket", 25 << 20), MAX(all / BUCKETS, LEAST));
+}
+
 // Sums in the order in which their gradients are whole (behind[i]: 1 + the step; 0: none), and next to each other those
-// of a bucket: over the same axes, and of no more than parallel.bucket bytes but for the last one. A bucket is ready when
+// of a bucket: over the same axes, and of no more than bucket_most bytes but for the last one. A bucket is ready when
 // its last gradient is. order[k]: the k-th; and[k]: the one behind it is of the same bucket. Returns how many there are.
 static uint32_t fill_buckets(const Groups *g, const Earlies *early, uint32_t *behind, uint32_t *order, bool *and) {
   const Module *m = g->m;
-  double most = setting_num(m, "parallel.bucket", 25 << 20);
+  double most = bucket_most(g, early, behind);
   uint32_t n = 0, made = 0, *ready = NEW_N(g->arena, uint32_t, early->n + 1);
   bool *taken = NEW_N(g->arena, bool, early->n + 1);
   for (uint32_t i = 0; i < early->n; i++) {  // by step; of equals the earlier
@@ -128,7 +139,7 @@ static uint32_t fill_buckets(const Groups *g, const Earlies *early, uint32_t *be
     for (uint32_t i = k; i < n && bytes < most; i++) {
       const Early *e = &early->at[ready[i]];
       if (taken[i] || axes_of(e) != axes_of(&early->at[ready[k]])) continue;
-      bytes += (double)type_bytes(m, &m->type.at[m->var.at[e->var].type]);
+      bytes += bytes_of(m, e);
       taken[i] = true, last = behind[ready[i]], order[made++] = ready[i];
     }
     for (uint32_t i = first; i < made; i++) behind[order[i]] = last, and[i] = i + 1 < made;

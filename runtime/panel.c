@@ -124,8 +124,9 @@ VECTOR void copy_b(const Tile *t, const char *b, int64_t k, int64_t j0) {       
   }
 }
 
-// m ≤ ROWS rows of a, k elements, as [k][m] units. A vector is stored whole; what lies behind it is stored after it.
+// m ≤ ROWS rows of a, k elements, as [k][up(m, 2)] units. A vector is stored whole; what lies behind it is stored after it.
 VECTOR void copy_a(const Tile *t, Unit *to, const char *a, int64_t m, int64_t k) {
+  int64_t rows = up(m, 2);
   const PanelShape *s = t->s;
   int64_t per = t->per, bytes = 4 / per, units = (k + per - 1) / per;
   if (s->ak == 1 || s->k == 1) {
@@ -133,11 +134,11 @@ VECTOR void copy_a(const Tile *t, Unit *to, const char *a, int64_t m, int64_t k)
       for (int64_t y = m > LANES ? LANES : 0; y >= 0; y -= LANES) {
         __m512i r[16];
         load_turned(r, a + y * s->am * bytes + i * 4, s->am * bytes, m - y, (k - i * per) * (2 / per));
-        EACH for (int x = 0; x < 16; x++) _mm512_storeu_si512(to + (i + x) * m + y, r[x]);
+        EACH for (int x = 0; x < 16; x++) _mm512_storeu_si512(to + (i + x) * rows + y, r[x]);
       }
   } else {
     int64_t step = s->ak * bytes;
-    for (int64_t i = 0; i < units; i++, a += per * step, to += m)
+    for (int64_t i = 0; i < units; i++, a += per * step, to += rows)
       for (int64_t y = 0; y < m; y += LANES) {
         const char *p = a + y * bytes;
         _mm512_storeu_si512(to + y, per == 1 ? units_beside(p, step, 1, k - i, m - y)
@@ -187,20 +188,20 @@ typedef struct { const Unit *at; int64_t step; } Source;
 // Where a block goes when it is done: c, if it is f32 that nothing is added to
 typedef struct { float *c; int64_t cm; float alpha; bool stream; } Out;
 
-// R × 16, a as [units][R], b as [units][16]. ROW(u): the u-th of b.
+// R × 16, a as [units][R], b as [units][16]. ROW(u): the u-th of b. Checked for undefined behaviour, they take minutes to compile.
 #define BLOCK(R, name, isa, MULTIPLY, ROW) \
-  __attribute__((target(isa))) static void name##_##R(float *sum, bool fresh, const Unit *a, Unit *b, int64_t units, \
-                                                      const Source *from, const Out *out) { \
+  __attribute__((target(isa), no_sanitize("undefined"))) static void name##_##R(\
+      float *sum, bool fresh, const Unit *a, Unit *b, int64_t units, const Source *from, const Out *out) { \
     __m512 c[R]; \
     const Unit *source = from->at; \
     (void)source; \
     EACH for (int i = 0; i < R; i++) c[i] = fresh ? _mm512_setzero_ps() : _mm512_loadu_ps(sum + i * LANES); \
-    for (; units >= 4; units -= 4, a += 4 * R, b += 4 * LANES) \
-      EACH for (int u = 0; u < 4; u++) { \
+    for (; units > 1; units -= 2, a += 2 * R, b += 2 * LANES) \
+      EACH for (int u = 0; u < 2; u++) { \
         __m512 row = ROW(u); \
         EACH for (int i = 0; i < R; i++) c[i] = MULTIPLY(c[i], _mm512_set1_ps(a[u * R + i]), row); \
       } \
-    for (; units > 0; units--, a += R, b += LANES) { \
+    if (units) { \
       __m512 row = ROW(0); \
       EACH for (int i = 0; i < R; i++) c[i] = MULTIPLY(c[i], _mm512_set1_ps(a[i]), row); \
     } \
@@ -229,18 +230,16 @@ INLINE __m512 pack_row(const Unit **from, int64_t step, Unit *to) {
 #define F32(c, x, y) _mm512_fmadd_ps(x, y, c)
 #define BF16(c, x, y) _mm512_dpbf16_ps(c, (__m512bh)(x), (__m512bh)(y))
 #define ALL(X, ...) \
-  X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__) \
-  X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) \
-  X(13, __VA_ARGS__) X(14, __VA_ARGS__) X(15, __VA_ARGS__) X(16, __VA_ARGS__) X(17, __VA_ARGS__) X(18, __VA_ARGS__) \
-  X(19, __VA_ARGS__) X(20, __VA_ARGS__) X(21, __VA_ARGS__) X(22, __VA_ARGS__) X(23, __VA_ARGS__) X(24, __VA_ARGS__) \
-  X(25, __VA_ARGS__) X(26, __VA_ARGS__) X(27, __VA_ARGS__) X(28, __VA_ARGS__)
+  X(2, __VA_ARGS__) X(4, __VA_ARGS__) X(6, __VA_ARGS__) X(8, __VA_ARGS__) X(10, __VA_ARGS__) X(12, __VA_ARGS__) \
+  X(14, __VA_ARGS__) X(16, __VA_ARGS__) X(18, __VA_ARGS__) X(20, __VA_ARGS__) X(22, __VA_ARGS__) X(24, __VA_ARGS__) \
+  X(26, __VA_ARGS__) X(28, __VA_ARGS__)
 ALL(BLOCK, f32, MT_AVX512, F32, PACKED)
 ALL(BLOCK, f32_packing, MT_AVX512, F32, PACKING)
 ALL(BLOCK, bf16, MT_AVX512_BF16, BF16, PACKED)
 typedef void Block(float *sum, bool fresh, const Unit *a, Unit *b, int64_t units, const Source *from, const Out *out);
-#define NAME(R, name) [R] = name##_##R,
-static Block *const block[][ROWS + 1] = {{0}, {ALL(NAME, f32)}, {ALL(NAME, bf16)}};  // by elements of a unit, rows
-static Block *const packing[ROWS + 1] = {ALL(NAME, f32_packing)};
+#define NAME(R, name) [R / 2] = name##_##R,
+static Block *const block[][ROWS / 2 + 1] = {{0}, {ALL(NAME, f32)}, {ALL(NAME, bf16)}};  // by elements of a unit, half the rows
+static Block *const packing[ROWS / 2 + 1] = {ALL(NAME, f32_packing)};
 
 // SIDE × SIDE; rows of a `ai` units apart, units a multiple of 16
 #define TILES __attribute__((noinline, target(MT_AVX512 ",amx-tile,amx-bf16")))
@@ -349,32 +348,32 @@ typedef struct {
 VECTOR void chunk_by_vectors(const Tile *t, Chunk *h) {
   const PanelShape *s = t->s;
   int64_t bytes = 4 / t->per, units = (h->k + t->per - 1) / t->per, most = (s->m + ROWS - 1) / ROWS;
-  int64_t rows = (s->m + most - 1) / most, high = up(rows * units, LANES) + SPILL, at = 0, side = (s->n + LANES - 1) / LANES;
+  int64_t rows = up((s->m + most - 1) / most, 2), high = up(rows * units, LANES) + SPILL, at = 0, side = (s->n + LANES - 1) / LANES;
   bool columns = !(s->ak == 1 || s->k == 1);
   int64_t some = columns ? TURNED / rows : 1;
   bool direct = h->last && s->c == DT_f32 && !s->accumulate;
-  int64_t done = direct ? s->n / LANES * LANES : 0;
-  for (int64_t i = 0; i < s->m; i += rows, at++) {
+    for (int64_t i = 0; i < s->m; i += rows, at++) {
     int64_t m = MIN(rows, s->m - i), next = MIN(rows, s->m - i - m);
     for (int64_t x = i; at % some == 0 && x < s->m && x < i + some * rows; x += rows)
       copy_a(t, t->a + (x - i) / rows * high, h->a + (columns ? x : x * s->am) * bytes, MIN(rows, s->m - x), h->k);
     const Unit *a = t->a + at % some * high;
+    int64_t made = up(m, 2), done = direct && m == made ? s->n / LANES * LANES : 0;   // columns that go straight into c
     float *sums = h->kept ? t->sums + i * t->wide : t->sums;
     Fetch f = columns ? (Fetch){0} : fetch_over(h->a + (i + m) * s->am * bytes, s->am * bytes, h->k * bytes, next, side);
     for (int64_t j = 0; j < s->n; j += LANES) {
       fetch_some(&f), fetch_some(&h->b);
       if (h->last && s->accumulate) ask_for(s, place(s, h->c, i, j), m, MIN(LANES, s->n - j));
       Out out = {0};
-      if (direct && s->n - j >= LANES) {
+      if (j < done) {
         float *c = (float *)(void *)place(s, h->c, i, j);
         out = (Out){c, s->cm, (float)s->alpha, s->stream && (uintptr_t)c % 64 == 0 && s->cm % LANES == 0};
       }
       Source from = {(const Unit *)(const void *)h->from + j, s->bk};
       bool first = !i && j < h->packed;
-      (first ? packing : block[t->per])[m](sums + j * m, h->fresh, a, t->b + j / LANES * t->panel, units, &from, &out);
+      (first ? packing : block[t->per])[made / 2](sums + j * made, h->fresh, a, t->b + j / LANES * t->panel, units, &from, &out);
     }
     if (h->last && done < s->n)
-      put(s, place(s, h->c, i, done), (Sums){sums + done * m, LANES, m * LANES}, m, s->n - done);
+      put(s, place(s, h->c, i, done), (Sums){sums + done * made, LANES, made * LANES}, m, s->n - done);
   }
 }
 
