@@ -1,14 +1,14 @@
 #!/bin/sh
 # demo.sh -- trains a small GPT-2 on the King James Bible, byte by byte, and lets it write.
 #
-#   sh models/demo.sh [STEPS]        1000 when not given
+#   sh models/demo.sh [STEPS]        20 and more; 1000 when not given
 #
 # Installs what is missing, builds, and takes a few minutes on two cores. Lines that begin with $ are the commands that
 # it runs, in this folder; they can be repeated by hand. Its files are in build/demo; run again, it goes on where it
 # stopped.
 cd "$(dirname "$0")/.." || exit 66
 steps=${1:-1000}
-case $steps in *[!0-9]* | 0*) sed -n '2,/^cd/{/^cd/!s/^# \{0,1\}//p;}' "$0"; exit 64 ;; esac
+case $steps in *[!0-9]* | 0* | ? | 1?) sed -n '2,/^cd/{/^cd/!s/^# \{0,1\}//p;}' "$0"; exit 64 ;; esac
 
 bold= plain=
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then

@@ -22,6 +22,7 @@ typedef struct {
   double tolerance;
   char *folder;                              // of what the runs write
   int64_t steps, gradients, parameters;      // that are alike
+  double moved;                              // the sum of the steps' lr: as far as adamw moves a parameter, about
 } Compare;
 
 static const char *path_of(const Compare *c, int which, const char *what) {
@@ -67,7 +68,7 @@ static bool is_result(const Compare *c, const char *key) { // not a measurement 
 }
 
 // A line of each log. *same: false when they differ, which is said.
-static Status line_alike(const Compare *c, char *const line[2], int64_t step, bool *same) {
+static Status line_alike(Compare *c, char *const line[2], int64_t step, bool *same) {
   json_t *j[2] = {0};
   Status e = 0;
   for (int i = 0; i < 2 && !e; i++) e = json_read(c->plan[i], line[i], strlen(line[i]), 3, &j[i]);
@@ -81,6 +82,7 @@ static Status line_alike(const Compare *c, char *const line[2], int64_t step, bo
       *same = false;
       printf("step %lld: %s is %.17g in %s, %.17g in %s\n", (long long)step, key, v, c->plan[0], w, c->plan[1]);
     }
+  c->moved += j[0] && c->gradients ? json_number_value(json_object_get(j[0], "lr")) : 0;
   for (int i = 0; i < 2; i++) json_decref(j[i]);
   return e;
 }
@@ -138,49 +140,90 @@ static Status rms_of(const Safetensors *f, const Tensor *t, double *rms) {
   return e;
 }
 
-// Two tensors of as many numbers. floor: size below which differences do not count (the gradient of a bias of keys is 0 in truth)
-static Status numbers_alike(const Compare *c, Arena *a, const Safetensors f[2], const Tensor *const t[2], const char *what,
-                            double floor_rms, bool *same) {
-  double *x, *y, rms, other;
+typedef struct {
+  const char *what;
+  double floor;                              // size below which a gradient's differences do not count: a key bias's is 0 in truth
+  const Safetensors *gradients;              // of the first step, when parameters are compared
+} Kind;
+
+// How far apart parameters may be for each number besides: adamw divides gradients by their size, so what is rounding in a
+// gradient that is nearly 0 (as that of a bias of keys, which is 0 in truth) is a step of any length. 0: gradients.
+static Status slack_of(const Compare *c, Arena *a, const Kind *k, const Tensor *t, double **out) {
+  const Tensor *g = k->gradients ? safetensors_find(k->gradients, t->name) : 0;
+  *out = NEW_N(a, double, t->count + 1);
+  if (!g || g->count != t->count) return 0;
+  double *x, rms;
+  TRY(values(a, k->gradients, g, &x, &rms));
+  for (int64_t i = 0; i < t->count; i++)
+    (*out)[i] = 2 * c->moved * fmin(1, c->tolerance * (fmax(rms, k->floor) + fabs(x[i])) / fabs(x[i]));
+  return 0;
+}
+
+// Two tensors of as many numbers
+static Status numbers_alike(const Compare *c, Arena *a, const Safetensors f[2], const Tensor *const t[2], const Kind *k,
+                            bool *same) {
+  double *x, *y, *slack, rms, other;
   TRY(values(a, &f[0], t[0], &x, &rms));
   TRY(values(a, &f[1], t[1], &y, &other));
-  double size = fmax(fmax(rms, other), floor_rms);
+  TRY(slack_of(c, a, k, t[0], &slack));
+  double size = fmax(fmax(rms, other), k->gradients ? 0 : k->floor);
   for (int64_t i = 0; *same && i < t[0]->count; i++) {
-    if (!apart(x[i], y[i], size + fmax(fabs(x[i]), fabs(y[i])), c->tolerance)) continue;
+    double against = size + fmax(fabs(x[i]), fabs(y[i]));
+    if (!apart(x[i], y[i], against, c->tolerance) || fabs(x[i] - y[i]) <= slack[i]) continue;
     *same = false;
-    printf("%s: %s %s[%lld] is %.17g in %s, %.17g in %s\n", line_of(c, t[0]->name), what, t[0]->name, (long long)i, x[i],
-           c->plan[0], y[i], c->plan[1]);
+    printf("%s: after step %lld %s %s[%lld] is %.17g in %s, %.17g in %s: %.1e apart, %.1e is allowed\n",
+           line_of(c, t[0]->name), (long long)(k->gradients ? c->steps - 1 : 0), k->what, t[0]->name, (long long)i, x[i],
+           c->plan[0], y[i], c->plan[1], fabs(x[i] - y[i]), c->tolerance * against + slack[i]);
   }
   return 0;
 }
 
-static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tensor *t, const char *what, double floor_rms, bool *same) {
+static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tensor *t, const Kind *k, bool *same) {
   const Tensor *u = safetensors_find(&f[1], t->name);
   if (!u || u->count != t->count) {
-    printf("%s has %s %s, %s has none of that shape\n", c->plan[0], what, t->name, c->plan[1]);
+    printf("%s has %s %s, %s has none of that shape\n", c->plan[0], k->what, t->name, c->plan[1]);
     return *same = false, 0;
   }
   Arena *a = arena_create();                 // for one tensor: a model's would be many times its size
-  Status e = numbers_alike(c, a, f, (const Tensor *const[]){t, u}, what, floor_rms, same);
+  Status e = numbers_alike(c, a, f, (const Tensor *const[]){t, u}, k, same);
   arena_destroy(a);
   return e;
 }
 
-static Status tensors(Compare *c, const char *file, const char *what, double floor_part, int64_t *count, bool *same) {
-  Safetensors f[2];
+// The size below which gradients do not count, after the largest root mean square of one
+static Status floor_of(const Safetensors *f, double *floor) {
   double most = 0, rms;
-  for (int i = 0; i < 2 && *same; i++) TRY(safetensors_open(c->a, path_of(c, i, file), &f[i]));
-  if (!*same) return 0;
-  Status e = 0;
-  for (uint32_t i = 0; i < f[0].tensor.n && !e && floor_part > 0; i++)
-    e = rms_of(&f[0], &f[0].tensor.at[i], &rms), most = fmax(most, rms);
-  for (uint32_t i = 0; i < f[0].tensor.n && !e && *same; i++) {
-    e = tensor_alike(c, f, &f[0].tensor.at[i], what, floor_part * most, same);
+  for (uint32_t i = 0; i < f->tensor.n; i++) {
+    TRY(rms_of(f, &f->tensor.at[i], &rms));
+    most = fmax(most, rms);
+  }
+  return *floor = 1e-6 * most, 0;
+}
+
+static Status tensors_alike(const Compare *c, const Safetensors f[2], const Kind *k, int64_t *count, bool *same) {
+  for (uint32_t i = 0; i < f[0].tensor.n && *same; i++) {
+    TRY(tensor_alike(c, f, &f[0].tensor.at[i], k, same));
     *count += *same;
   }
-  if (!e && *same && f[1].tensor.n != f[0].tensor.n)
-    printf("%s has more %ss\n", c->plan[1], what), *same = false;
-  for (int i = 0; i < 2; i++) safetensors_close(&f[i]);
+  if (*same && f[1].tensor.n != f[0].tensor.n) printf("%s has more of %s\n", c->plan[1], k->what), *same = false;
+  return 0;
+}
+
+static Status tensors(Compare *c, const char *file, const char *what, int64_t *count, bool *same) {
+  Safetensors f[2], g;
+  TRY(safetensors_open(c->a, path_of(c, 0, "grads"), &g));
+  Status e = safetensors_open(c->a, path_of(c, 0, file), &f[0]);
+  if (!e) {
+    e = safetensors_open(c->a, path_of(c, 1, file), &f[1]);
+    if (!e) {
+      Kind k = {.what = what, .gradients = strcmp(file, "grads") ? &g : 0};
+      e = floor_of(&g, &k.floor);
+      if (!e) e = tensors_alike(c, f, &k, count, same);
+      safetensors_close(&f[1]);
+    }
+    safetensors_close(&f[0]);
+  }
+  safetensors_close(&g);
   return e;
 }
 
@@ -189,9 +232,9 @@ static Status all(Compare *c, const Words *given) {
   bool same = true;
   for (int i = 0; i < 2; i++) TRY(run_one(c, i, given));
   TRY(logs(c, 1, &same));
-  if (same) TRY(tensors(c, "grads", "the gradient of", 1e-6, &c->gradients, &same));
+  if (same) TRY(tensors(c, "grads", "the gradient of", &c->gradients, &same));
   if (same) TRY(logs(c, INT64_MAX, &same));
-  if (same) TRY(tensors(c, "final", "the parameter", 0, &c->parameters, &same));
+  if (same) TRY(tensors(c, "final", "the parameter", &c->parameters, &same));
   if (!same) return COMPARE_DIFFERS;
   printf("equal within %g: %lld steps, %lld gradients, %lld parameters\n", c->tolerance, (long long)c->steps,
          (long long)c->gradients, (long long)c->parameters);

@@ -40,7 +40,10 @@ if [ ! -f "$build/build.ninja" ]; then
 else
   meson configure "$build" -Dwerror=$werror || give_up "delete $build and try again"
 fi
-ninja -k 0 -C "$build" || give_up 'the build failed'
+built=
+[ -z "$tsan" ] || [ $# -gt 0 ] || built='mtc runtime/mtrun runtime/mtdata'
+# shellcheck disable=SC2086  # a list of targets
+ninja -k 0 -C "$build" $built || give_up 'the build failed'
 
 # The kernels that tests compile are kept with the build, and shared by all configurations.
 mkdir -p build
