@@ -11,6 +11,7 @@ enum { PATH_LIMIT = 512 };
 static bool path_ok(Lower *l, Span at, Str path) {
   size_t n = strlen(path);
   const char *why = !n ? "is empty" : n > PATH_LIMIT ? "is too long" : 0;
+  if (!strcmp(path, "__metadata__")) why = "is what a safetensors file calls its notes";
   bool hole = false;
   for (size_t i = 0; i < n && !why; i++) {
     unsigned char c = (unsigned char)path[i];

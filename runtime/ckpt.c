@@ -159,6 +159,10 @@ static Status state_parse(Arena *a, const char *path, json_t *j, CkptState *s) {
   if (!json_is_number(scale)) return fail(EXIT_INPUT, "%s: 'loss_scale' is not a number", path);
   if (!json_is_string(rule)) return fail(EXIT_INPUT, "%s: 'data_rule' is not a text", path);
   s->loss_scale = json_number_value(scale);
+  if (!(s->loss_scale >= 0 && s->loss_scale <= 0x1p127))
+    return fail(EXIT_INPUT, "%s: 'loss_scale' is %g, not from 0 to 2^127", path, s->loss_scale);
+  if (s->update > s->step || s->scale_good > s->step || s->scale_bad > s->step)
+    return fail(EXIT_INPUT, "%s: more updates than the %lld steps", path, (long long)s->step);
   s->data_rule = arena_strndup(a, json_string_value(rule), json_string_length(rule));
   return 0;
 }

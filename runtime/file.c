@@ -73,6 +73,17 @@ Status file_create(const char *path, int *fd) {
               strerror(errno));
 }
 
+bool file_same(const char *a, const char *b) {
+  struct stat x, y;
+  if (stat(a, &x) || stat(b, &y)) return !strcmp(a, b);
+  return x.st_dev == y.st_dev && x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+}
+
+bool file_is_folder(const char *path) {
+  struct stat st;
+  return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 Status file_target(const char *path) {
   Arena *a = arena_create();
   char *folder = arena_strndup(a, path, strlen(path)), *slash = strrchr(folder, '/');

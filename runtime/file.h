@@ -10,6 +10,8 @@ Status file_create(const char *path, int *fd);                    // to read and
 Status file_reserve(int fd, const char *path, int64_t size);      // sets the size; says early that the disk is full
 Status file_pwrite(int fd, const char *path, int64_t at, const void *p, size_t n);   // all n bytes
 Status file_finish(int fd, const char *path);                     // fsync and close
+bool   file_same(const char *a, const char *b);                    // one regular file; or one name, of none
+bool   file_is_folder(const char *path);
 Status file_target(const char *path);                             // a file may be put here: a folder to write in, no folder or device there
 Status file_fail(int e, const char *doing, const char *path);     // errno as a message and an exit code
 

@@ -43,13 +43,18 @@ static Str local_name(const Row *w) { return *w->local_size ? w->local_size : "S
 
 static Status local_size(const Row *w, Launcher *l) {
   l->local_size = 0;
-  if (*w->local_size) return value(w->local_size) ? number(w, w->local_size, &l->local_size) : 0;
+  if (*w->local_size) {
+    if (!value(w->local_size)) return 0;
+    TRY(number(w, w->local_size, &l->local_size));
+    return l->local_size > 0 ? 0 : fail(EXIT_USAGE, "%s=%lld: at least 1", w->local_size, (long long)l->local_size);
+  }
   int64_t node = 0;
   Str tasks = value(local_name(w));
   if (!tasks || !value("SLURM_NODEID")) return 0;
   TRY(number(w, "SLURM_NODEID", &node));
-  l->local_size = tasks_of(tasks, node);
-  return 0;
+  l->local_size = node < 0 ? 0 : tasks_of(tasks, node);
+  if (l->local_size > 0) return 0;
+  return fail(EXIT_USAGE, "SLURM_NODEID=%lld is no node of %s=%s", (long long)node, local_name(w), tasks);
 }
 
 static Status below(Str rank, int64_t r, Str size, int64_t n) {

@@ -137,8 +137,9 @@ static Status read_log_params(const Settings *s, int64_t *every) {
   char *end = 0;
   *every = 0;
   if (!s->log_params) return 0;
+  errno = 0;
   *every = *s->log_params ? strtoll(s->log_params, &end, 10) : 1;
-  if (*every < 1 || (end && *end))
+  if (*every < 1 || (end && *end) || errno)
     return fail(EXIT_USAGE, "--log-params=%s: K is a number of steps, at least 1", s->log_params);
   return s->log_json ? 0 : fail(EXIT_USAGE, "--log-params writes to the JSON log: it needs --log-json FILE");
 }
@@ -171,12 +172,38 @@ static Status check_settings(const Settings *s, const Words *given) {
   return 0;
 }
 
+typedef struct { Str option, path; } Named;
+
+// Nothing is written over what the run reads, or twice.
+static Status check_apart(Arena *a, const Named *written, size_t n, Str plan, const Settings *s) {
+  Named read[] = {{"the plan", plan},
+                  {"--data", s->data ? arena_printf(a, "%s.bin", s->data) : 0},
+                  {"--data", s->data ? arena_printf(a, "%s.idx", s->data) : 0},
+                  {"--batches", s->batches},
+                  {"--init", s->init},
+                  {"--init", s->init ? arena_printf(a, "%s/model.safetensors", s->init) : 0}};
+  for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0; written[i].path && k < COUNT(read); k++)
+      if (read[k].path && file_same(written[i].path, read[k].path))
+        return fail(EXIT_USAGE, "%s %s would overwrite %s", written[i].option, written[i].path,
+                    k ? arena_printf(a, "what %s reads", read[k].option) : read[k].option);
+    for (size_t k = 0; written[i].path && k < i; k++)
+      if (written[k].path && file_same(written[i].path, written[k].path))
+        return fail(EXIT_USAGE, "%s and %s write the same file, %s", written[k].option, written[i].option, written[i].path);
+  }
+  return 0;
+}
+
 // What is written at the end is known to have a place at the start.
-static Status check_targets(const Settings *s) {
-  if (s->final) TRY(file_target(s->final));
-  if (s->grads) TRY(file_target(s->grads));
-  if (s->trace) TRY(file_target(s->trace));
-  if (s->profile_json) TRY(file_target(s->profile_json));
+static Status check_targets(Arena *a, Str plan, const Settings *s) {
+  bool log = s->log_json && strcmp(s->log_json, "-");
+  Named to[] = {{"--final", s->final}, {"--grads", s->grads}, {"--trace", s->trace}, {"--profile-json", s->profile_json},
+                {"--log-json", log ? s->log_json : 0}};
+  for (size_t i = 0; i + 1 < COUNT(to); i++)               // the log may go to a pipe
+    if (to[i].path) TRY(file_target(to[i].path));
+  TRY(check_apart(a, to, COUNT(to), plan, s));
+  if (s->save && !s->eval_only && !access(s->save, F_OK) && !file_is_folder(s->save))
+    return fail(EXIT_CREATE, "--save %s: not a folder", s->save);
   char latest[PATH_MAX];
   if (s->save && !s->resume && !s->eval_only && snprintf(latest, sizeof latest, "%s/latest", s->save) < PATH_MAX &&
       !access(latest, F_OK))
@@ -277,7 +304,8 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
                   "  the split (--split, --eval-every) and the samples of a step (global_batch) are part of it:\n"
                   "  keep them as they were, or begin anew from its parameters with --init %s",
                   c->path, s->data_rule, rule, c->path);
-    if (s->samples != s->step * r->plan->global_batch)
+    int64_t seen;
+    if (!mul_ok(s->step, r->plan->global_batch, &seen) || s->samples != seen)
       return fail(EXIT_INPUT, "%s has seen %lld samples in %lld steps, the plan takes %lld a step", c->path,
                   (long long)s->samples, (long long)s->step, (long long)r->plan->global_batch);
   }
@@ -636,9 +664,10 @@ int main(int argc, char **argv) {
              words.n);
   else if (!e && !(e = check_settings(&r.set, &given))) {
     catch_signals();
-    if (!(e = check_targets(&r.set))) e = run_plan(&r, words.at[0].text);
+    if (!(e = check_targets(r.arena, words.at[0].text, &r.set))) e = run_plan(&r, words.at[0].text);
   }
   arena_destroy(r.arena);
-  if (fflush(stdout) && !e) e = fail(EXIT_IO, "writing the output: %s", strerror(errno));
+  if ((fflush(stdout) || ferror(stdout)) && !e)        // what a line before could not write has no errno any more
+    e = fail(EXIT_IO, "writing the output: %s", errno ? strerror(errno) : "some of it is lost");
   return e;
 }

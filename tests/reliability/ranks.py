@@ -488,7 +488,7 @@ def link():
 
 @case
 def wrong_words():
-    for link in ("1GB/s", "1GB/s,", ",1ms", "1,1ms", "-1GB/s,1ms", "1GB/s,1", "0GB/s,1ms", "1GB/s,1ms ", "nanGB/s,1ms"):
+    for link in ("1GB/s", "1GB/s,", ",1ms", "1,1ms", "-1GB/s,1ms", "1GB/s,1", "0GB/s,1ms", "1GB/s,1ms ", "nanGB/s,1ms", "1e-3B/s,0s", "1GB/s,1e5s"):
         refused(MTRUN, ["p.plan", "--data", "x", "--link", link], "--link '%s': RATE,LATENCY" % link, 64)
     refused(MTRUN, ["p.plan", "--data", "x", "--ranks", "forks"], "--ranks is processes or threads, not 'forks'", 64)
     for seconds in ("0", "-1", "nan"):

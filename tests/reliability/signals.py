@@ -204,6 +204,9 @@ def log_that_cannot_be_written():
     if os.path.exists("/dev/full"):
         p = call([MTRUN, plan, *feed, "--log-json", "/dev/full", "--save", "ck"], code=74)
         assert "/dev/full" in p.stderr, p.stderr
+        with open("/dev/full", "w") as out:
+            p = subprocess.run([MTRUN, plan, *feed, "--log-every", "1"], stdout=out, stderr=subprocess.PIPE, text=True)
+        assert p.returncode == 74 and "writing the output" in p.stderr, (p.returncode, p.stderr)
     os.mkdir("folder")
     os.mkfifo("pipe")
     for option in (
@@ -224,6 +227,23 @@ def log_that_cannot_be_written():
     reader.stdin.close()
     same([p.returncode, int(reader.stdout.read()) > 1000], [0, True])
     reader.wait()
+
+
+@case
+def nothing_over_what_is_read():
+    # outputs that would replace the run's own plan or data, or each other, are refused; nothing is touched
+    plan, feed = setup()
+    inputs = {name: open(name, "rb").read() for name in [plan, *[f for f in os.listdir(".") if os.path.isfile(f)]]}
+    os.symlink(plan, "other.plan")
+    for option in "--final", "--grads", "--trace", "--profile-json", "--log-json":
+        refused(MTRUN, [plan, *feed, option, plan], "would overwrite the plan", 64)
+        refused(MTRUN, [plan, *feed, option, "other.plan"], "would overwrite the plan", 64)
+        data = feed[1] + ".idx" if feed[0] == "--data" else feed[1]
+        refused(MTRUN, [plan, *feed, option, "./" + data], "would overwrite what %s reads" % feed[0], 64)
+    refused(MTRUN, [plan, *feed, "--final", "same", "--log-json", "same"], "--final and --log-json write the same file", 64)
+    refused(MTRUN, [plan, *feed, "--save", plan], "not a folder", 73)
+    for name, was in inputs.items():
+        assert open(name, "rb").read() == was, name
 
 
 @case

@@ -81,6 +81,9 @@ def main():
     check(by(TORCHRUN, 1, 4, 4), 64, "LOCAL_RANK=4 does not go with WORLD_SIZE=4")
     check(by(MPICH, 1, 4, 1, 8), 64, "MPI_LOCALNRANKS=8 does not go with PMI_SIZE=4")
     check(by(SLURM, 0, 4, 2, "2(x2)", 0, 1), 64, "SLURM_LOCALID=2 does not go with SLURM_STEP_TASKS_PER_NODE=2")
+    check(by(TORCHRUN, 0, 4, 0, 0), 64, "LOCAL_WORLD_SIZE=0: at least 1")
+    for tasks, node in (("(((", 0), ("2(x2)", 2), ("2(x2)", -1)):
+        check(by(SLURM, 0, 4, 0, tasks, 0, node), 64, "SLURM_NODEID=%d is no node of SLURM_STEP_TASKS_PER_NODE=%s" % (node, tasks))
     check(by(MPICH, 0, 0), 64, "PMI_SIZE=0: at least 1")
     check(by(TORCHRUN, "1x", 4, 1), 64, "RANK: '1x' is not a whole number")
     check(by(TORCHRUN, 1, "4.0", 1), 64, "WORLD_SIZE: '4.0' is not a whole number")

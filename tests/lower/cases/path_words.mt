@@ -8,6 +8,7 @@ model M(x: [batch, seq]) -> (y: [batch, seq]) {
   param e as "{seq": [seq] ~ ones
   param f as "$lr": [seq] ~ ones
   y = LayerNorm[seq](x) as "a."
+  param g as "__metadata__": [seq] ~ ones
 }
 # ! path_words.mt:4:14: error MT0269: the path "a b" has a blank in it
 # !      4 |   param a as "a b": [seq] ~ ones
@@ -36,4 +37,8 @@ model M(x: [batch, seq]) -> (y: [batch, seq]) {
 # ! path_words.mt:10:28: error MT0269: the path "a." has an empty word
 # !     10 |   y = LayerNorm[seq](x) as "a."
 # !        |                            ^~~~
+# !          a path is words of letters, digits, _ and -, joined by dots, with {index}, {dim} or {dim:name,name}
+# ! path_words.mt:11:14: error MT0269: the path "__metadata__" is what a safetensors file calls its notes
+# !     11 |   param g as "__metadata__": [seq] ~ ones
+# !        |              ^~~~~~~~~~~~~~
 # !          a path is words of letters, digits, _ and -, joined by dots, with {index}, {dim} or {dim:name,name}
