@@ -119,15 +119,19 @@ static Status asked_kind(const char *asked, LaunchKind *k) {
               near ? near : "", near ? "?" : "");
 }
 
+static Status not_here(const Row *w) {
+  bool own = strcmp(w->here, w->rank) && strcmp(w->here, w->size);
+  return fail(EXIT_USAGE, "--launcher=%s: %s%s%s and %s are not set, so %s has not started this process", w->word,
+              own ? w->here : "", own ? ", " : "", w->rank, w->size, w->name);
+}
+
 Status launch_find(const char *asked, Launcher *l) {
   bool any = !strcmp(asked, "auto");
   LaunchKind only = LAUNCH_none;
   *l = (Launcher){LAUNCH_none, 0, 1, 0, 1};
   if (!any) TRY(asked_kind(asked, &only));
   if (!any && only == LAUNCH_none) return 0;
-  if (!any && !is_here(&rows[only]))
-    return fail(EXIT_USAGE, "--launcher=%s: %s, %s and %s are not set, so %s has not started this process",
-                rows[only].word, rows[only].here, rows[only].rank, rows[only].size, rows[only].name);
+  if (!any && !is_here(&rows[only])) return not_here(&rows[only]);
   if (!any) return read_row(only, l);
   for (int k = 0; k < LAUNCH_none; k++) {
     Launcher found;
