@@ -335,6 +335,21 @@ static void put_plain(const char *s, FILE *to) {
     else putc(*s, to);
 }
 
+Voice voice;
+
+// Written at once: other ranks have the same standard error.
+static void write_message(const char *message) {
+  char *line = 0;
+  size_t size = 0;
+  FILE *to = open_memstream(&line, &size);
+  fflush(stdout);
+  fprintf(to ? to : stderr, "%s: %s", program_name, strncmp(message, "rank ", 5) ? voice.who : "");
+  put_plain(message, to ? to : stderr);
+  fputc('\n', to ? to : stderr);
+  if (to && !fclose(to)) fwrite(line, 1, size, stderr);
+  free(line);
+}
+
 Status fail(Status code, const char *fmt, ...) {
   char few[512], *all = few;
   va_list args;
@@ -347,15 +362,10 @@ Status fail(Status code, const char *fmt, ...) {
     va_end(args);
   }
   if (!all) all = few;
-  char *line = 0;                            // written at once: other ranks have the same standard error
-  size_t size = 0;
-  FILE *to = open_memstream(&line, &size);
-  fflush(stdout);
-  fprintf(to ? to : stderr, "%s: ", program_name);
-  put_plain(all, to ? to : stderr);
-  fputc('\n', to ? to : stderr);
-  if (to && !fclose(to)) fwrite(line, 1, size, stderr);
-  free(line);
+  if (!voice.holds || !voice.holds(voice.with, all)) {
+    write_message(all);
+    if (voice.said) voice.said(voice.with, all);
+  }
   if (all != few) free(all);
   return code;
 }

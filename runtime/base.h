@@ -104,6 +104,14 @@ enum {
 extern const char *program_name;                                  // set by program_start; opens every message
 void program_start(const char *name);                             // in main: a file too large is an errno, no signal
 Status fail(Status code, const char *fmt, ...) PRINTF(2, 3);      // "program: message" on stderr; returns code
+// How a process speaks that is one of several which share standard error.
+typedef struct {
+  char who[32];                                                   // "rank 1: "; left out where a message begins with a rank
+  bool (*holds)(void *with, const char *message);                 // 0, or: not to be written, another one has said it
+  void (*said)(void *with, const char *message);                  // 0, or: told of each that is written
+  void *with;
+} Voice;
+extern Voice voice;                                               // set by comm_launch, while there are several
 // Ends a message that memory was refused: how large this process may be (ulimit -v); "" when there is no limit.
 const char *space_limit(void);
 _Noreturn void bug(const char *fmt, ...) PRINTF(1, 2);            // a promise of ours is broken: says so, exits 70

@@ -7,6 +7,9 @@
 // A rank that is lost cannot say so. Whoever waits for it says it for all, once: the first that finds out puts its mark
 // where all see it, and they end. That is a rank that has ended, which rank 0 hears from the system, or one that is
 // silent for too long.
+//
+// What all ranks find alike, such as a file that is not there, rank 0 says: another rank that has something to say waits
+// until rank 0 has said the same, or cannot any more, and then says what is its own, with its number.
 #include "runtime/comm_way.h"
 #include <errno.h>
 #include <limits.h>
@@ -25,6 +28,8 @@
 
 #define SLICE 0.05                           // seconds between two looks around while a rank waits
 #define GRACE 4.0                            // that ranks have to end when one is lost
+#define HEARING 5.0                          // that a rank waits for rank 0 to say the same
+enum { SAID = 256 };                         // messages of rank 0 that are noted
 
 // What all see of a rank: how often it has come to each group's meetings, by mask of axes.
 typedef struct {
@@ -36,8 +41,12 @@ typedef struct {
   _Atomic int64_t value;                     // see comm_agree
 } Desk;
 
-// lost: a rank is, and that is said; silent: 1 + a rank that may be stopped and does not end of itself
-typedef struct Hall { _Atomic uint32_t lost, silent; Desk desk[]; } Hall;
+typedef struct Hall {
+  _Atomic uint32_t lost, silent;             // a rank is, and that is said; 1 + one that may be stopped and does not end of itself
+  _Atomic uint32_t nsaid;                    // messages of rank 0
+  _Atomic uint64_t said[SAID];               // their hashes; 0: none yet
+  Desk desk[];
+} Hall;
 
 // The same place in another rank's memory.
 static void *place_of(const Comm *c, int64_t rank, const void *mine) {
@@ -168,6 +177,56 @@ static Status local_run(Comm *c, Work *w, const PlanColl *x, void *to, const voi
 
 static const CommWay local = {local_run, local_barrier, local_agree, local_barrier, local_fetch};
 
+// ---- what ranks say -----------------------------------------------------------------------------------------------
+typedef struct { const Comm *comm; _Atomic bool heard[SAID]; } Ear;  // which of rank 0's messages this rank has had too
+
+static uint64_t message_hash(const char *message) { return hash_bytes(message, strlen(message), 0) | 1; }
+
+static void note_message(void *with, const char *message) {          // rank 0
+  Hall *h = with;
+  uint32_t i = atomic_fetch_add(&h->nsaid, 1);
+  if (i < SAID) h->said[i] = message_hash(message);
+}
+
+static bool was_said(Ear *e, uint64_t hash) {                        // and was not had before
+  for (size_t i = 0; i < SAID; i++)
+    if (e->comm->hall->said[i] == hash && !atomic_exchange(&e->heard[i], true)) return true;
+  return false;
+}
+
+// Rank 0 says nothing more, or not before this rank goes on.
+static bool first_is_quiet(const Comm *c) {
+  uint32_t rank = 0;
+  if (c->hall->lost || c->hall->desk[0].state != PLACE_runs) return true;
+  for (int64_t i = 0; i < c->ranks && rank != c->rank; i++) {
+    uint32_t waits = waits_for(c, rank);
+    if (!waits) return false;
+    rank = waits - 1;
+  }
+  return rank == c->rank;
+}
+
+static bool first_says(void *with, const char *message) {            // the others
+  Ear *e = with;
+  uint64_t hash = message_hash(message);
+  double waited = 0, last = now_seconds();
+  for (bool quiet = false; !was_said(e, hash); waited += passed(&last)) {
+    if (quiet || waited > HEARING) return false;
+    quiet = first_is_quiet(e->comm);         // it may have said so just before: asked once more
+    if (!quiet) nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, 0);
+  }
+  return true;
+}
+
+static void find_voice(Comm *c) {
+  voice = (Voice){.with = c->hall, .said = note_message};
+  if (!c->rank) return;
+  Ear *e = NEW(c->arena, Ear);
+  e->comm = c;
+  voice = (Voice){.with = e, .holds = first_says};
+  snprintf(voice.who, sizeof voice.who, "rank %lld: ", (long long)c->rank);
+}
+
 // ---- processes ------------------------------------------------------------------------------------------------------
 static void leave(Comm *c, Status mine) {
   Desk *d = &c->hall->desk[c->rank];
@@ -230,10 +289,12 @@ static Status fork_ranks(Comm *c) {
 
 static Status run_processes(Comm *c, RankMain *rank, void *with) {
   TRY(fork_ranks(c));
+  find_voice(c);
   Status mine = rank(with, c);
   leave(c, mine);
   if (c->rank) exit(mine);
   wait_children(c);
+  voice = (Voice){.with = 0};
   return first_failure(c);
 }
 

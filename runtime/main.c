@@ -459,6 +459,7 @@ static Status train(Run *r) {
   while (r->exec.step < r->total && !(what & ASKED_stop)) TRY(step(r, &what));
   if (r->set.save && r->saved != r->exec.step) TRY(save(r));
   TRY(metrics_close(&r->metrics));
+  if (r->exec.step < r->total && comm_rank(r->comm)) return EXIT_AGAIN;  // said once
   if (r->exec.step < r->total)
     return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total,
                 r->set.save ? ", saved: run it again with --resume auto" : "; nothing is saved without --save DIR");
