@@ -50,38 +50,57 @@ static double tokens_of(const Plan *p) { // of a step: entries of the first inpu
   return (double)p->global_batch;
 }
 
+// The first line of what each rank has is called so.
 static void put_memory(FILE *to, Arena *a, const Plan *p, int64_t rooms) {
+  Str label = plan_ranks(p) > 1 ? "memory of a rank" : "memory";
   double total = (double)rooms;
   for (int i = 0; i < MEM_COUNT; i++) {
     total += (double)p->memory[i];
     if (p->memory[i])
-      fprintf(to, "  %-16s %-14s %12s\n", i ? "" : "memory", mem_name[i],
+      fprintf(to, "  %-16s %-14s %12s\n", i ? "" : label, mem_name[i],
               bytes_text(a, (double)p->memory[i]));
   }
   if (rooms) fprintf(to, "  %-16s %-14s %12s\n", "", "rooms", bytes_text(a, (double)rooms));
   fprintf(to, "  %-16s %-14s %12s\n", "", "total", bytes_text(a, total));
 }
 
-void start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, const About *about, size_t n) {
-  Arena *a = arena_create();
-  int64_t params = 0;
+static void put_mesh(FILE *to, Arena *a, const Plan *p) {
+  long long ranks = plan_ranks(p);
+  if (ranks > 1) fprintf(to, "  %-16s %s: %lld ranks\n", "mesh", launch_mesh(p, a), ranks);
+}
+
+static int64_t whole_count(const Plan *p, const PlanVar *v) {     // of all ranks
+  int64_t n = 1;
+  for (uint32_t i = 0; i < v->ndim; i++) n *= plan_whole(p, v->dim[i])->extent;
+  return n;
+}
+
+static void put_params(FILE *to, Arena *a, const Plan *p) {
+  int64_t whole = 0, here = 0;               // here: what this rank has of them
   Text formats;
   text_init(&formats, a);
   for (uint32_t i = 1; i < p->var.n; i++) {
     const PlanVar *v = &p->var.at[i];
     if (v->kind != PVAR_param) continue;
-    params += plan_count(p, v->dim, v->ndim, false);
+    whole += whole_count(p, v), here += plan_count(p, v->dim, v->ndim, false);
     if (!strstr(formats.s, dtype_name(v->dtype)))
       text_printf(&formats, "%s%s", formats.n ? ", " : "", dtype_name(v->dtype));
   }
+  fprintf(to, "  %-16s %s in %s%s%s%s\n", "parameters", count_text(a, whole), formats.s, here < whole ? ", " : "",
+          here < whole ? count_text(a, here) : "", here < whole ? " on a rank" : "");
+}
+
+void start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, const About *about, size_t n) {
+  Arena *a = arena_create();
   fprintf(to, "mtrun %s\n  %-16s %s, hash %s, made by %s for %s\n", version, "plan", p->model, p->hash,
           p->tool, p->target);
-  fprintf(to, "  %-16s %s in %s\n", "parameters", count_text(a, params), formats.s);
+  put_mesh(to, a, p);
+  put_params(to, a, p);
   if (p->cell.n) {
     fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step",
             count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch, (long long)p->microbatches,
             p->microbatches == 1 ? "" : "es");
-    fprintf(to, "  %-16s %s\n", "work of a step", flops_text(a, plan_step_flops(p)));
+    fprintf(to, "  %-16s %s%s\n", "work of a step", flops_text(a, plan_step_flops(p)), plan_ranks(p) > 1 ? " on a rank" : "");
   }
   put_memory(to, a, p, rooms);
   for (size_t i = 0; i < n; i++)

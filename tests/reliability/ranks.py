@@ -543,6 +543,23 @@ train { micro_batch = 4; global_batch = 4; steps = 3; optimizer = sgd(lr = 0.1, 
 
 
 @case
+def what_a_rank_has():
+    # the first lines tell what is a rank's from what is of all
+    feed = data()
+    def head(mesh):
+        said = call([MTRUN, compiled("gpt2", mesh), *feed, "--steps", "0", "--threads", "1"]).stdout
+        return dict((l[2:18].strip(), l[19:]) for l in said.splitlines() if l[2:3].strip())
+    one, four = head(""), head("dp=2,tp=2")
+    whole, rank = re.fullmatch(r"([\d,]+) in f64, ([\d,]+) on a rank", four["parameters"]).groups()
+    same([one["parameters"], "mesh" in one, four["mesh"]], [whole + " in f64", False, "dp=2, tp=2: 4 ranks"])
+    whole, rank = (int(n.replace(",", "")) for n in (whole, rank))
+    assert whole / 2 <= rank < whole, (whole, rank)
+    assert "memory of a rank" in four and "memory" in one and "memory" not in four, four
+    assert four["work of a step"].endswith("FLOP on a rank") and one["work of a step"].endswith("FLOP"), four
+    same(head("dp=2")["parameters"], one["parameters"])
+
+
+@case
 def rank_0_is_killed():
     feed = data()
     plan = compiled("gpt2", "dp=2", train_steps=100000)
