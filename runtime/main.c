@@ -614,7 +614,7 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
   static const Str fine[] = {"--threads"};
   TRY(options_beside(given, "--calibrate", fine, COUNT(fine)));
   TRY(check_threads(s));
-  if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan");
+  if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan%s", options_meant(a, words));
   if (*s->calibrate && strcmp(s->calibrate, "again"))
     return fail(EXIT_USAGE, "--calibrate or --calibrate=again, not --calibrate=%s", s->calibrate);
   bool some = !*s->calibrate && rates_find(a, threads, "", &r);
@@ -659,10 +659,9 @@ int main(int argc, char **argv) {
   else if (!e && r.set.version) printf("mtrun %s\n", MT_VERSION);
   else if (!e && r.set.calibrate) e = calibrate(r.arena, &r.set, &words, &given);
   else if (!e && r.set.compare) e = compare(r.arena, &r.set, &words, &given);
-  else if (!e && words.n != 1)
-    e = fail(EXIT_USAGE,
-             words.n ? "one plan is run, %u are given" : "which plan? usage: mtrun PLAN [OPTION]...",
-             words.n);
+  else if (!e && !words.n) e = fail(EXIT_USAGE, "which plan? usage: mtrun PLAN [OPTION]...");
+  else if (!e && words.n > 1)
+    e = fail(EXIT_USAGE, "one plan is run, %u are given%s", words.n, options_meant(r.arena, &words));
   else if (!e && !(e = check_settings(&r.set, &given))) {
     catch_signals();
     if (!(e = check_targets(r.arena, words.at[0].text, &r.set))) e = run_plan(&r, words.at[0].text);

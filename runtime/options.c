@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 Status options_int(const char *what, const char *text, int64_t *v) {
   char *end;
@@ -42,7 +43,8 @@ static Status option_count(const Option *o, const char *value, int64_t *v) {
 }
 
 // A command line as it is read: into where the values go.
-typedef struct { Arena *arena; const Command *c; char **argv; int argc; void *into; Words *given; } Line;
+// open: the option just read, which may have a value and was given none.
+typedef struct { Arena *arena; const Command *c; char **argv; int argc; void *into; Words *given; const Option *open; } Line;
 
 static Status option_set(Line *l, const Option *o, const char *value) {
   char name[64];
@@ -94,7 +96,7 @@ static Status long_option(Line *l, int *i) {
   if (equals && !equals[1] && *o->value == '[')            // "" is what it has without a value
     return fail(EXIT_USAGE, "--%s= has no value: --%s%s", o->name, o->name, o->value);
   if (equals) return option_set(l, o, equals + 1);
-  if (*o->value == '[') return option_set(l, o, "");
+  if (*o->value == '[') return l->open = o, option_set(l, o, "");
   if (*i + 1 >= l->argc || !strncmp(l->argv[*i + 1], "--", 2))
     return fail(EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
   return option_set(l, o, l->argv[++*i]);
@@ -126,9 +128,11 @@ static Status short_option(Line *l, int *i) {
 
 Status options_parse_given(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, Words *given,
                            bool *help) {
-  Line l = {a, c, argv, argc, into, given};
+  Line l = {a, c, argv, argc, into, given, 0};
   *help = false;
   for (int i = 1; i < argc; i++) {
+    const Option *before = l.open;
+    l.open = 0;
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
       *help = true;
       return 0;
@@ -139,13 +143,22 @@ Status options_parse_given(Arena *a, const Command *c, int argc, char **argv, vo
     }
     if (!strncmp(argv[i], "--", 2)) TRY(long_option(&l, &i));
     else if (argv[i][0] == '-' && argv[i][1]) TRY(short_option(&l, &i));
-    else vec_push(a, words, (Word){argv[i], 0});
+    else vec_push(a, words, (Word){argv[i], before});
   }
   return 0;
 }
 
 Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, bool *help) {
   return options_parse_given(a, c, argc, argv, into, words, 0, help);
+}
+
+Str options_meant(Arena *a, const Words *words) {
+  char name[64];
+  for (uint32_t i = 0; i < words->n; i++) {
+    const Word *w = &words->at[i];
+    if (w->by && access(w->text, F_OK)) return arena_printf(a, "; did you mean %s=%.100s?", shown(w->by, name), w->text);
+  }
+  return "";
 }
 
 Status options_beside(const Words *given, const char *option, const Str *fine, size_t n) {
