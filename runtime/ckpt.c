@@ -328,8 +328,24 @@ Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *mo
 }
 
 // ---- loading ------------------------------------------------------------------------------------------------------
+// A folder of checkpoints, as --save has it, is none itself.
+static Status one_of_them(Arena *a, const char *path) {
+  Steps steps = {0};
+  DIR *d = opendir(path);
+  if (!d) return 0;                          // what is wrong with it its files will say
+  closedir(d);
+  if (!access(arena_printf(a, "%s/MANIFEST", path), F_OK)) return 0;
+  TRY(steps_list(a, path, "", &steps));
+  if (!steps.n) return 0;
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  return fail(EXIT_MISSING, "%.*s is no checkpoint, it holds %u: --save %.*s --resume auto, or --resume %.*s/%s", (int)n, path,
+              steps.n, (int)n, path, (int)n, path, step_name(a, steps.at[0]));
+}
+
 Status ckpt_open(Arena *a, const char *path, Ckpt *c) {
   *c = (Ckpt){.path = arena_strndup(a, path, strlen(path))};
+  TRY(one_of_them(a, path));
   TRY(manifest_verify(a, path));
   TRY(state_read(a, path, &c->state));
   TRY(safetensors_open(a, arena_printf(a, "%s/%s", path, state_files[CKPT_model]), &c->model));

@@ -139,6 +139,15 @@ refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan mak
         "--batches", "b.safetensors")
 refused("not yet: --device cuda", 69, *b, "--device", "cuda")
 refused("has 6 steps, the run has 9", 65, *b, "--steps", "9")
+refused("one plan is run, 2 are given; did you mean --log-params=3?", 64, *b, "--log-json", "log", "--log-params", "3")
+refused("one plan is run, 2 are given; did you mean --log-params=3?", 64, "--log-params", "3", *b, "--log-json", "log")
+p = run("p.plan", "p.plan", "--batches", "b.safetensors", code=64)
+assert p.stderr.endswith("one plan is run, 2 are given\n"), p.stderr
+assert run("--log-json", "log", "--log-params", *b).stderr == ""       # a file is what it is
+refused("takes no plan; did you mean --calibrate=again?", 64, "--calibrate", "again")
+for folder_given in ("ck", "ck/"):
+    refused("ck is no checkpoint, it holds 3: --save ck --resume auto, or --resume ck/step_00000006", 66, *b, "--resume", folder_given)
+refused("closed_ck/MANIFEST: No such file", 66, *b, "--resume", "closed_ck")
 refused("-n 2: the plan is for 1 rank", 64, *b, "-n", "2")
 subprocess.check_call([MAKE, "tp.plan", "tp=2"])
 refused("-n 4: the plan is for 2 ranks", 64, "tp.plan", "--batches", "b.safetensors", "-n", "4")
