@@ -197,6 +197,12 @@ p = run(*d, "--eval-every", "20", "--split", "800,200,0", "--log-json", "dlog", 
 dlog = log_of("dlog")
 assert dlog[-1]["loss"] < 4 and 0 < dlog[-1]["valid_loss"] < 4 and "valid_loss" in dlog[19] and "valid_loss" not in dlog[18]
 assert "valid_loss" in p.stdout and "held out" in p.stdout
+os.makedirs("in.to", exist_ok=True)
+for there, said in (("text.jsonl", "text.jsonl -o text"), ("in.to/plain", "in.to/plain -o in.to/plain"), ("in.to/.txt", "in.to/.txt -o in.to/.txt")):
+    open(there, "a").close()
+    refused(f"{there}.idx: No such file or directory; mtdata prepare makes token files: mtdata prepare {said}\n", 66, *d[:2], there)
+for absent in ("none.txt", "in.to"):
+    refused(f"mtdata prepare TEXT -o {absent}\n", 66, *d[:2], absent)
 sample = p.stdout[p.stdout.rindex("the qu"):]
 assert len(sample) >= 30, sample
 p = run("byte.plan", "--init", "df", "--sample", "the qu", "--tokens", "30", "--temperature", "0")
