@@ -68,10 +68,12 @@ static Status document_end(Preparation *p) {
   return indexed_end_document(p->out);
 }
 
+static Str plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 static void rate_print(const Preparation *p, FILE *to) {
   double s = MAX(now_seconds() - p->start, 1e-9);
-  fprintf(to, "%lld documents, %.2f MB, %.0f docs/s, %.1f MB/s", (long long)p->documents, (double)p->bytes * 1e-6,
-          (double)p->documents / s, (double)p->bytes * 1e-6 / s);
+  fprintf(to, "%lld document%s, %.2f MB, %.0f docs/s, %.1f MB/s", (long long)p->documents, plural(p->documents),
+          (double)p->bytes * 1e-6, (double)p->documents / s, (double)p->bytes * 1e-6 / s);
 }
 
 static void progress(Preparation *p) {
@@ -264,8 +266,9 @@ static Status inspect(Arena *a, int argc, char **argv) {
     }
     printf("}\n");
   } else {
-    printf("%s: %lld tokens of %s in %lld sequences, %lld documents; %lld bytes\n", prefix, (long long)x.tokens,
-           dtype_name(x.dtype), (long long)x.n, (long long)x.m - 1, (long long)x.bin_bytes);
+    printf("%s: %lld token%s of %s in %lld sequence%s, %lld document%s; %lld byte%s\n", prefix, (long long)x.tokens,
+           plural(x.tokens), dtype_name(x.dtype), (long long)x.n, plural(x.n), (long long)x.m - 1, plural(x.m - 1),
+           (long long)x.bin_bytes, plural(x.bin_bytes));
     printf("sequence lengths: %d to %d, mean %.1f\n", shortest, longest, mean);
     if (o.scan && x.tokens) printf("ids: %d to %d (nvocab is at least %lld)\n", least, most, (long long)most + 1);
     if (o.show >= 0) TRY(sequence_show(a, &x, o.show, false));

@@ -57,6 +57,9 @@ def prepare():
     write("body.jsonl", b'{"body": "x"}\n')
     good("prepare", "body.jsonl", "--jsonl-key", "body", "-o", "m")
     assert tokens("m") == [[120, 256]]
+    write("empty.txt", b"")
+    assert "1 document," in good("prepare", "empty.txt", "-o", "e")
+    assert "e: 1 token of u16 in 1 sequence, 1 document; 2 bytes\n" in good("inspect", "e")
 
     bad(65, "body.jsonl:1: no text under the key 'text'", "prepare", "body.jsonl", "-o", "n")
     for name, data, message in (("1", b'{"text": "a"}\n{"text": 7}\n', ":2: no text"), ("2", b'{"text": "a"\n', ":1: JSON"),

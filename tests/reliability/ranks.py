@@ -165,7 +165,7 @@ def compare():
     one = compiled("llama", "dp=2", train_optimizer="adamw(lr = 1e-2, decay = 0.1)")
     said = call([MTRUN, "--compare", one, decays, *feed, "--steps", 2, "--threads", 1], code=1).stdout
     assert re.match(r".*llama.mt:\d+:\d+: after step 1 the parameter \S+\[\d+\] is .* apart, \S+ is allowed\n", said), said
-    refused(MTRUN, ["--compare", one, *feed], "--compare takes two plans, 1 are given", 64)
+    refused(MTRUN, ["--compare", one, *feed], "--compare takes two plans, 1 is given", 64)
     refused(MTRUN, ["--compare", one, decays, *feed, "--final", "f"], "--final", 64)
 
 
