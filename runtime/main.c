@@ -270,6 +270,7 @@ typedef struct {
   StepSpans spans;
   double seconds;                            // of the measured steps and evaluations
   int64_t timed;                             // measured steps
+  StepResult last;                           // of the last step, once there is one
 } Run;
 
 static Status load_init(Run *r) {
@@ -408,14 +409,32 @@ static Status evaluate(Run *r, StepResult *out) {
   return e;
 }
 
+// Why the step just made had no update, and where it comes from.
+static Status find_why(Run *r, const StepResult *s, Str *why, Text *where) {
+  text_init(where, r->arena), text_puts(where, "");
+  *why = s->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite";
+  return s->empty ? 0 : nonfinite_find(&r->exec, s, &r->notes, where);
+}
+
 static Status stop_stuck(Run *r, const StepResult *s) {
+  Str why;
   Text where;
-  text_init(&where, r->arena);
-  if (!s->empty) TRY(nonfinite_find(&r->exec, s, &r->notes, &where));
+  TRY(find_why(r, s, &why, &where));
   if (comm_rank(r->comm)) return EXIT_INPUT;               // said once
   return fail(EXIT_INPUT, "step %lld: no update in %lld steps in a row (%s), training stops%s", (long long)s->step,
-              (long long)r->set.max_skips,
-              s->empty ? "no label counts: the loss has a denominator of 0" : "the gradient is not finite", where.s);
+              (long long)r->set.max_skips, why, where.s);
+}
+
+// A run that comes to its end while steps make no update has not trained to there. Makes its last step once more.
+static Status warn_stuck(Run *r) {
+  long long n = r->exec.in_a_row;
+  Str why;
+  Text where;
+  if (!n) return 0;
+  TRY(find_why(r, &r->last, &why, &where));
+  if (comm_rank(r->comm)) return 0;
+  if (n > 1) return fail(0, "warning: the last %lld steps made no update (%s)%s", n, why, where.s);
+  return fail(0, "warning: the last step made no update (%s)%s", why, where.s);
 }
 
 static Status step(Run *r, int64_t *what) {
@@ -430,6 +449,7 @@ static Status step(Run *r, int64_t *what) {
   bool norms = r->log_params && x->step % r->log_params == 0;
   if (norms) TRY(by_first(r, find_norms));
   TRY(exec_update(x, &result));
+  r->last = result;
   r->seconds += result.seconds, r->timed++;
   if (first && x->step < r->total) dev_time_reset(r->dev), r->seconds = 0, r->timed = 0;   // it touched memory first
   if (r->set.trace) vec_push(r->arena, &r->spans, (StepSpan){result.step, begin, now_seconds()});
@@ -464,7 +484,7 @@ static Status train(Run *r) {
     return fail(EXIT_AGAIN, "stopped after step %lld of %lld%s", (long long)r->exec.step, (long long)r->total,
                 r->set.save ? ", saved: run it again with --resume auto" : "; nothing is saved without --save DIR");
   if (r->set.final) TRY(by_first(r, write_final));
-  return 0;
+  return warn_stuck(r);
 }
 
 static Status only_evaluate(Run *r) {

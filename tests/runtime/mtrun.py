@@ -114,11 +114,15 @@ write_params(bad, "nan.safetensors")
 p = run("p.plan", "--batches", "b.safetensors", "--init", "nan.safetensors", "--log-json", "nan")
 line = open("nan").readline()
 assert '"loss":null,"loss_state":"nan"' in line and '"updated":false' in line, line
+assert re.search(r"mtrun: warning: the last 6 steps made no update \(the gradient is not finite\)\n  the first value that is not finite: "
+                 r"nan in 'wte.weight' on rank 0, before the step", p.stderr), p.stderr
 assert re.search(r"step 0/6  loss +-?nan", p.stdout) and "no update: not finite" in p.stdout, p.stdout
 labels0 = [-100] * (M * B * S) + labels[M * B * S:]
 write_safetensors("b0.safetensors", {"tokens": ("I32", shape, ints(tokens)), "labels": ("I32", shape, ints(labels0))})
 p = run("p.plan", "--batches", "b0.safetensors", "--log-json", "empty")
-assert "no update: no label counts" in p.stdout
+assert "no update: no label counts" in p.stdout and p.stderr == "", p.stderr      # the steps after it made one
+p = run("p.plan", "--batches", "b0.safetensors", "--steps", "1")
+assert "warning: the last step made no update (no label counts" in p.stderr, p.stderr
 assert log_of("empty")[0]["updated"] is False and log_of("empty")[1]["updates"] == 1
 
 # ---- what is refused --------------------------------------------------------------------------------------------------
@@ -135,10 +139,6 @@ for option, value, least in (("--steps", -1, 0), ("--steps", -2 ** 63, 0), ("-n"
                              ("--eval-every", -1, 0), ("--eval-samples", 0, 1)):
     refused(f"{option} {value} is too small: at least {least}", 64, *b, option, str(value))
 run(*b, "--steps", "0")
-refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan makes a plan", 66, "no.plan",
-        "--batches", "b.safetensors")
-refused("not yet: --device cuda", 69, *b, "--device", "cuda")
-refused("has 6 steps, the run has 9", 65, *b, "--steps", "9")
 refused("one plan is run, 2 are given; did you mean --log-params=3?", 64, *b, "--log-json", "log", "--log-params", "3")
 refused("one plan is run, 2 are given; did you mean --log-params=3?", 64, "--log-params", "3", *b, "--log-json", "log")
 p = run("p.plan", "p.plan", "--batches", "b.safetensors", code=64)
@@ -148,6 +148,10 @@ refused("takes no plan; did you mean --calibrate=again?", 64, "--calibrate", "ag
 for folder_given in ("ck", "ck/"):
     refused("ck is no checkpoint, it holds 3: --save ck --resume auto, or --resume ck/step_00000006", 66, *b, "--resume", folder_given)
 refused("closed_ck/MANIFEST: No such file", 66, *b, "--resume", "closed_ck")
+refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan makes a plan", 66, "no.plan",
+        "--batches", "b.safetensors")
+refused("not yet: --device cuda", 69, *b, "--device", "cuda")
+refused("has 6 steps, the run has 9", 65, *b, "--steps", "9")
 refused("-n 2: the plan is for 1 rank", 64, *b, "-n", "2")
 subprocess.check_call([MAKE, "tp.plan", "tp=2"])
 refused("-n 4: the plan is for 2 ranks", 64, "tp.plan", "--batches", "b.safetensors", "-n", "4")
@@ -193,16 +197,16 @@ subprocess.check_call([MTDATA, "prepare", "text.jsonl", "-o", "text"], stdout=su
 prefix = next(f[:-4] for f in sorted(os.listdir(".")) if f.endswith(".idx"))
 subprocess.check_call([MAKE, "byte.plan", "vocab=257", "size=264", "embed=16", "seq=32", "batch=4", "microbatches=2", "steps=40", "lr=8", "dtype=f32"])
 d = ("byte.plan", "--data", prefix)
-p = run(*d, "--eval-every", "20", "--split", "800,200,0", "--log-json", "dlog", "--sample", "the qu", "--tokens", "30", "--temperature", "0", "--final", "df")
-dlog = log_of("dlog")
-assert dlog[-1]["loss"] < 4 and 0 < dlog[-1]["valid_loss"] < 4 and "valid_loss" in dlog[19] and "valid_loss" not in dlog[18]
-assert "valid_loss" in p.stdout and "held out" in p.stdout
 os.makedirs("in.to", exist_ok=True)
 for there, said in (("text.jsonl", "text.jsonl -o text"), ("in.to/plain", "in.to/plain -o in.to/plain"), ("in.to/.txt", "in.to/.txt -o in.to/.txt")):
     open(there, "a").close()
     refused(f"{there}.idx: No such file or directory; mtdata prepare makes token files: mtdata prepare {said}\n", 66, *d[:2], there)
 for absent in ("none.txt", "in.to"):
     refused(f"mtdata prepare TEXT -o {absent}\n", 66, *d[:2], absent)
+p = run(*d, "--eval-every", "20", "--split", "800,200,0", "--log-json", "dlog", "--sample", "the qu", "--tokens", "30", "--temperature", "0", "--final", "df")
+dlog = log_of("dlog")
+assert dlog[-1]["loss"] < 4 and 0 < dlog[-1]["valid_loss"] < 4 and "valid_loss" in dlog[19] and "valid_loss" not in dlog[18]
+assert "valid_loss" in p.stdout and "held out" in p.stdout
 sample = p.stdout[p.stdout.rindex("the qu"):]
 assert len(sample) >= 30, sample
 p = run("byte.plan", "--init", "df", "--sample", "the qu", "--tokens", "30", "--temperature", "0")
