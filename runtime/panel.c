@@ -337,43 +337,56 @@ INLINE void fetch_some(Fetch *f) {
 
 typedef struct {
   void *c;
-  const char *a;                             // from this chunk of k on
+  const char *a, *b;                         // from this chunk of k on
   int64_t k;
   bool fresh, last, kept;
-  const char *from;                          // b from this chunk on
   int64_t packed;                            // columns of b that are copied while the first rows are made
-  Fetch b;                                   // of the next chunk
+  Fetch b_next;                              // b's next chunk
 } Chunk;
+
+// Rows of blocks by vectors: m of them from i on, made as `made`, an even number
+typedef struct {
+  const Unit *a;
+  int64_t i, m, made, units;
+  Fetch a_next;
+} Rows;
+
+VECTOR void rows_by_vectors(const Tile *t, Chunk *h, Rows *r) {
+  const PanelShape *s = t->s;
+  bool direct = h->last && s->c == DT_f32 && !s->accumulate && r->m == r->made;
+  int64_t done = direct ? s->n / LANES * LANES : 0;        // columns that go straight into c
+  float *sums = h->kept ? t->sums + r->i * t->wide : t->sums;
+  for (int64_t j = 0; j < s->n; j += LANES) {
+    fetch_some(&r->a_next), fetch_some(&h->b_next);
+    if (h->last && s->accumulate) ask_for(s, place(s, h->c, r->i, j), r->m, MIN(LANES, s->n - j));
+    Out out = {0};
+    if (j < done) {
+      float *c = (float *)(void *)place(s, h->c, r->i, j);
+      out = (Out){c, s->cm, (float)s->alpha, s->stream && (uintptr_t)c % 64 == 0 && s->cm % LANES == 0};
+    }
+    Source from = {(const Unit *)(const void *)h->b + j, s->bk};
+    Block *const *kind = !r->i && j < h->packed ? packing : block[t->per];
+    kind[r->made / 2](sums + j * r->made, h->fresh, r->a, t->b + j / LANES * t->panel, r->units, &from, &out);
+  }
+  if (h->last && done < s->n)
+    put(s, place(s, h->c, r->i, done), (Sums){sums + done * r->made, LANES, r->made * LANES}, r->m, s->n - done);
+}
 
 VECTOR void chunk_by_vectors(const Tile *t, Chunk *h) {
   const PanelShape *s = t->s;
   int64_t bytes = 4 / t->per, units = (h->k + t->per - 1) / t->per, most = (s->m + ROWS - 1) / ROWS;
-  int64_t rows = up((s->m + most - 1) / most, 2), high = up(rows * units, LANES) + SPILL, at = 0, side = (s->n + LANES - 1) / LANES;
+  int64_t rows = up((s->m + most - 1) / most, 2), high = up(rows * units, LANES) + SPILL;
   bool columns = !(s->ak == 1 || s->k == 1);
-  int64_t some = columns ? TURNED / rows : 1;
-  bool direct = h->last && s->c == DT_f32 && !s->accumulate;
-    for (int64_t i = 0; i < s->m; i += rows, at++) {
-    int64_t m = MIN(rows, s->m - i), next = MIN(rows, s->m - i - m);
+  int64_t some = columns ? TURNED / rows : 1;    // of them are copied at once, where they lie side by side
+  for (int64_t at = 0, i = 0; i < s->m; i += rows, at++) {
+    Rows r = {.a = t->a + at % some * high, .i = i, .m = MIN(rows, s->m - i), .units = units};
+    int64_t next = MIN(rows, s->m - i - r.m);
     for (int64_t x = i; at % some == 0 && x < s->m && x < i + some * rows; x += rows)
       copy_a(t, t->a + (x - i) / rows * high, h->a + (columns ? x : x * s->am) * bytes, MIN(rows, s->m - x), h->k);
-    const Unit *a = t->a + at % some * high;
-    int64_t made = up(m, 2), done = direct && m == made ? s->n / LANES * LANES : 0;   // columns that go straight into c
-    float *sums = h->kept ? t->sums + i * t->wide : t->sums;
-    Fetch f = columns ? (Fetch){0} : fetch_over(h->a + (i + m) * s->am * bytes, s->am * bytes, h->k * bytes, next, side);
-    for (int64_t j = 0; j < s->n; j += LANES) {
-      fetch_some(&f), fetch_some(&h->b);
-      if (h->last && s->accumulate) ask_for(s, place(s, h->c, i, j), m, MIN(LANES, s->n - j));
-      Out out = {0};
-      if (j < done) {
-        float *c = (float *)(void *)place(s, h->c, i, j);
-        out = (Out){c, s->cm, (float)s->alpha, s->stream && (uintptr_t)c % 64 == 0 && s->cm % LANES == 0};
-      }
-      Source from = {(const Unit *)(const void *)h->from + j, s->bk};
-      bool first = !i && j < h->packed;
-      (first ? packing : block[t->per])[made / 2](sums + j * made, h->fresh, a, t->b + j / LANES * t->panel, units, &from, &out);
-    }
-    if (h->last && done < s->n)
-      put(s, place(s, h->c, i, done), (Sums){sums + done * made, LANES, made * LANES}, m, s->n - done);
+    if (!columns)
+      r.a_next = fetch_over(h->a + (i + r.m) * s->am * bytes, s->am * bytes, h->k * bytes, next, (s->n + LANES - 1) / LANES);
+    r.made = up(r.m, 2);
+    rows_by_vectors(t, h, &r);
   }
 }
 
@@ -449,18 +462,17 @@ void panel_add(const PanelShape *s, int64_t l, void *c, const void *a, const voi
   if (t.tiles) tiles_begin();
   for (int64_t k = 0; k < s->k; k += step) {
     int64_t n = MIN(step, s->k - k), next = MIN(step, s->k - k - n);
-    const char *from = (const char *)b + k * s->bk * bytes, *then = from + n * s->bk * bytes;
-    Chunk h = {.c = c, .a = (const char *)a + k * s->ak * bytes, .k = n};
+    Chunk h = {.c = c, .a = (const char *)a + k * s->ak * bytes, .b = (const char *)b + k * s->bk * bytes, .k = n};
     h.fresh = !l && !k, h.last = l + 1 == s->sums && k + n == s->k, h.kept = s->sums > 1 || s->k > step;
-    h.from = from;
     if (beside && t.per == 1) h.packed = s->n / LANES * LANES;
-    copy_b(&t, from, n, h.packed);
+    copy_b(&t, h.b, n, h.packed);
     if (t.tiles) {
       chunk_by_tiles(&t, &h);
     } else {
+      const char *then = h.b + n * s->bk * bytes;
       int64_t blocks = (s->m + ROWS - 1) / ROWS * ((s->n + LANES - 1) / LANES);
-      if (beside) h.b = fetch_over(then, s->bk * bytes, s->n * bytes, next, blocks);
-      else if (next) h.b = fetch_over(then, s->bn * bytes, next * bytes, s->n, blocks);
+      if (beside) h.b_next = fetch_over(then, s->bk * bytes, s->n * bytes, next, blocks);
+      else if (next) h.b_next = fetch_over(then, s->bn * bytes, next * bytes, s->n, blocks);
       chunk_by_vectors(&t, &h);
     }
   }
