@@ -106,7 +106,7 @@ void program_start(const char *name);                             // in main: a 
 Status fail(Status code, const char *fmt, ...) PRINTF(2, 3);      // "program: message" on stderr; returns code
 // How a process speaks that is one of several which share standard error.
 typedef struct {
-  char who[32];                                                   // "rank 1: "; left out where a message begins with a rank
+  char who[32];                                                   // "rank 1: "; not where a message begins with a rank
   bool (*holds)(void *with, const char *message);                 // 0, or: not to be written, another one has said it
   void (*said)(void *with, const char *message);                  // 0, or: told of each that is written
   void *with;

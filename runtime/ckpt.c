@@ -339,8 +339,8 @@ static Status one_of_them(Arena *a, const char *path) {
   if (!steps.n) return 0;
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
-  return fail(EXIT_MISSING, "%.*s is no checkpoint, it holds %u: --save %.*s --resume auto, or --resume %.*s/%s", (int)n, path,
-              steps.n, (int)n, path, (int)n, path, step_name(a, steps.at[0]));
+  return fail(EXIT_MISSING, "%.*s is no checkpoint, it holds %u: --save %.*s --resume auto, or --resume %.*s/%s",
+              (int)n, path, steps.n, (int)n, path, (int)n, path, step_name(a, steps.at[0]));
 }
 
 Status ckpt_open(Arena *a, const char *path, Ckpt *c) {

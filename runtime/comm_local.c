@@ -8,8 +8,8 @@
 // where all see it, and they end. That is a rank that has ended, which rank 0 hears from the system, or one that is
 // silent for too long.
 //
-// What all ranks find alike, such as a file that is not there, rank 0 says: another rank that has something to say waits
-// until rank 0 has said the same, or cannot any more, and then says what is its own, with its number.
+// What all ranks find alike, such as a file that is not there, rank 0 says: another rank that has something to say
+// waits until rank 0 has said the same, or cannot any more, and then says what is its own, with its number.
 #include "runtime/comm_way.h"
 #include <errno.h>
 #include <limits.h>
@@ -42,7 +42,7 @@ typedef struct {
 } Desk;
 
 typedef struct Hall {
-  _Atomic uint32_t lost, silent;             // a rank is, and that is said; 1 + one that may be stopped and does not end of itself
+  _Atomic uint32_t lost, silent;             // a rank is, and that is said; 1 + one that may not end of itself: stopped
   _Atomic uint32_t nsaid;                    // messages of rank 0
   _Atomic uint64_t said[SAID];               // their hashes; 0: none yet
   Desk desk[];

@@ -100,8 +100,8 @@ static Status absent(Arena *a, const char *prefix) {
   if ((!strcmp(end, ".idx") || !strcmp(end, ".bin")) && !access(arena_printf(a, "%s.idx", less), F_OK))
     return fail(EXIT_MISSING, "%s.idx: No such file or directory; did you mean '%s'?", prefix, less);
   bool text = strcmp(end, ".idx") && strcmp(end, ".bin") && is_file(prefix);
-  return fail(EXIT_MISSING, "%s.idx: No such file or directory; mtdata prepare makes token files: mtdata prepare %s -o %s",
-              prefix, text ? prefix : "TEXT", text ? without_ending(a, prefix) : prefix);
+  return fail(EXIT_MISSING, "%s.idx: No such file or directory; mtdata prepare makes token files: "
+              "mtdata prepare %s -o %s", prefix, text ? prefix : "TEXT", text ? without_ending(a, prefix) : prefix);
 }
 
 Status indexed_open(Arena *a, const char *prefix, Indexed *x) {

@@ -634,7 +634,8 @@ static Status calibrate(Arena *a, const Settings *s, const Words *words, const W
   static const Str fine[] = {"--threads"};
   TRY(options_beside(given, "--calibrate", fine, COUNT(fine)));
   TRY(check_threads(s));
-  if (words->n) return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan%s", options_meant(a, words));
+  if (words->n)
+    return fail(EXIT_USAGE, "--calibrate measures this machine, and takes no plan%s", options_meant(a, words));
   if (*s->calibrate && strcmp(s->calibrate, "again"))
     return fail(EXIT_USAGE, "--calibrate or --calibrate=again, not --calibrate=%s", s->calibrate);
   bool some = !*s->calibrate && rates_find(a, threads, "", &r);
@@ -654,7 +655,8 @@ static Status compare(Arena *a, const Settings *s, const Words *words, const Wor
   static const Str fine[] = {"--tolerance", "--threads", "--data", "--batches", "--split", "--init", "--steps", "--timeout",
                              "--ranks"};
   TRY(options_beside(given, "--compare", fine, COUNT(fine)));
-  if (words->n != 2) return fail(EXIT_USAGE, "--compare takes two plans, %u %s given", words->n, words->n == 1 ? "is" : "are");
+  if (words->n != 2)
+    return fail(EXIT_USAGE, "--compare takes two plans, %u %s given", words->n, words->n == 1 ? "is" : "are");
   if (!(s->tolerance >= 0)) return fail(EXIT_USAGE, "--tolerance must not be negative");
   if (!s->data == !s->batches) return fail(EXIT_USAGE, "--compare needs --data or --batches, which both plans train on");
   return compare_plans(a, (const char *const[]){words->at[0].text, words->at[1].text}, given, s->tolerance);

@@ -100,7 +100,8 @@ void start_print(FILE *to, const Plan *p, int64_t rooms, const char *version, co
     fprintf(to, "  %-16s %s tokens: %lld samples in %lld microbatch%s\n", "step",
             count_text(a, (int64_t)tokens_of(p)), (long long)p->global_batch, (long long)p->microbatches,
             p->microbatches == 1 ? "" : "es");
-    fprintf(to, "  %-16s %s%s\n", "work of a step", flops_text(a, plan_step_flops(p)), plan_ranks(p) > 1 ? " on a rank" : "");
+    fprintf(to, "  %-16s %s%s\n", "work of a step", flops_text(a, plan_step_flops(p)),
+            plan_ranks(p) > 1 ? " on a rank" : "");
   }
   put_memory(to, a, p, rooms);
   for (size_t i = 0; i < n; i++)

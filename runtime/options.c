@@ -44,7 +44,15 @@ static Status option_count(const Option *o, const char *value, int64_t *v) {
 
 // A command line as it is read: into where the values go.
 // open: the option just read, which may have a value and was given none.
-typedef struct { Arena *arena; const Command *c; char **argv; int argc; void *into; Words *given; const Option *open; } Line;
+typedef struct {
+  Arena *arena;
+  const Command *c;
+  char **argv;
+  int argc;
+  void *into;
+  Words *given;
+  const Option *open;
+} Line;
 
 static Status option_set(Line *l, const Option *o, const char *value) {
   char name[64];
@@ -156,7 +164,8 @@ Str options_meant(Arena *a, const Words *words) {
   char name[64];
   for (uint32_t i = 0; i < words->n; i++) {
     const Word *w = &words->at[i];
-    if (w->by && access(w->text, F_OK)) return arena_printf(a, "; did you mean %s=%.100s?", shown(w->by, name), w->text);
+    if (w->by && access(w->text, F_OK))
+      return arena_printf(a, "; did you mean %s=%.100s?", shown(w->by, name), w->text);
   }
   return "";
 }

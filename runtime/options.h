@@ -51,7 +51,7 @@ Status options_parse(Arena *a, const Command *c, int argc, char **argv, void *in
 // The same; the options that stood on the line are put into given, in their order, with their values (0 for a flag).
 Status options_parse_given(Arena *a, const Command *c, int argc, char **argv, void *into, Words *words, Words *given,
                            bool *help);
-// "; did you mean --log-params=3?": a word that is no file and follows an option with a value that may be left out. Else "".
+// "; did you mean --log-params=3?": a word that is no file and follows an option whose value may be left out. Else "".
 Str    options_meant(Arena *a, const Words *words);
 // Refuses each given option but `option` and the n that go with it, all as help shows them: "--seq", "-n".
 Status options_beside(const Words *given, const char *option, const Str *fine, size_t n);

@@ -102,7 +102,8 @@ def main():
 
     # asked for
     check({}, 64, "--launcher=torchrun: LOCAL_RANK, RANK and WORLD_SIZE are not set", "--launcher", "torchrun")
-    check({}, 64, "--launcher=openmpi: OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE are not set", "--launcher", "openmpi")
+    check({}, 64, "--launcher=openmpi: OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE are not set",
+          "--launcher", "openmpi")
     check({}, 64, "--launcher=slurm: SLURM_STEP_ID, SLURM_PROCID and SLURM_NTASKS are not set", "--launcher", "slurm")
     check({}, 64, "did you mean slurm?", "--launcher", "slrum")
     both = {**by(OPENMPI, 1, 4, 1, 4), **by(MPICH, 1, 2, 1, 2)}

@@ -114,8 +114,8 @@ write_params(bad, "nan.safetensors")
 p = run("p.plan", "--batches", "b.safetensors", "--init", "nan.safetensors", "--log-json", "nan")
 line = open("nan").readline()
 assert '"loss":null,"loss_state":"nan"' in line and '"updated":false' in line, line
-assert re.search(r"mtrun: warning: the last 6 steps made no update \(the gradient is not finite\)\n  the first value that is not finite: "
-                 r"nan in 'wte.weight' on rank 0, before the step", p.stderr), p.stderr
+assert re.search(r"mtrun: warning: the last 6 steps made no update \(the gradient is not finite\)\n"
+                 r"  the first value that is not finite: nan in 'wte.weight' on rank 0, before the step", p.stderr)
 assert re.search(r"step 0/6  loss +-?nan", p.stdout) and "no update: not finite" in p.stdout, p.stdout
 labels0 = [-100] * (M * B * S) + labels[M * B * S:]
 write_safetensors("b0.safetensors", {"tokens": ("I32", shape, ints(tokens)), "labels": ("I32", shape, ints(labels0))})
@@ -146,7 +146,8 @@ assert p.stderr.endswith("one plan is run, 2 are given\n"), p.stderr
 assert run("--log-json", "log", "--log-params", *b).stderr == ""       # a file is what it is
 refused("takes no plan; did you mean --calibrate=again?", 64, "--calibrate", "again")
 for folder_given in ("ck", "ck/"):
-    refused("ck is no checkpoint, it holds 3: --save ck --resume auto, or --resume ck/step_00000006", 66, *b, "--resume", folder_given)
+    refused("ck is no checkpoint, it holds 3: --save ck --resume auto, or --resume ck/step_00000006", 66, *b,
+            "--resume", folder_given)
 refused("closed_ck/MANIFEST: No such file", 66, *b, "--resume", "closed_ck")
 refused("no.plan: No such file or directory; mtc compile MODEL.mt -o no.plan makes a plan", 66, "no.plan",
         "--batches", "b.safetensors")
@@ -198,9 +199,10 @@ prefix = next(f[:-4] for f in sorted(os.listdir(".")) if f.endswith(".idx"))
 subprocess.check_call([MAKE, "byte.plan", "vocab=257", "size=264", "embed=16", "seq=32", "batch=4", "microbatches=2", "steps=40", "lr=8", "dtype=f32"])
 d = ("byte.plan", "--data", prefix)
 os.makedirs("in.to", exist_ok=True)
-for there, said in (("text.jsonl", "text.jsonl -o text"), ("in.to/plain", "in.to/plain -o in.to/plain"), ("in.to/.txt", "in.to/.txt -o in.to/.txt")):
+for there, out in (("text.jsonl", "text"), ("in.to/plain", "in.to/plain"), ("in.to/.txt", "in.to/.txt")):
     open(there, "a").close()
-    refused(f"{there}.idx: No such file or directory; mtdata prepare makes token files: mtdata prepare {said}\n", 66, *d[:2], there)
+    refused(f"{there}.idx: No such file or directory; mtdata prepare makes token files: "
+            f"mtdata prepare {there} -o {out}\n", 66, *d[:2], there)
 for absent in ("none.txt", "in.to"):
     refused(f"mtdata prepare TEXT -o {absent}\n", 66, *d[:2], absent)
 p = run(*d, "--eval-every", "20", "--split", "800,200,0", "--log-json", "dlog", "--sample", "the qu", "--tokens", "30", "--temperature", "0", "--final", "df")
