@@ -540,6 +540,12 @@ train { micro_batch = 4; global_batch = 4; steps = 3; optimizer = sgd(lr = 0.1, 
             said = [l for l in messages(65, plan, *batches([bad])) if " is 9, " in l]
             same(len(said), 1, str(said))
             assert said[0].startswith("mtrun: rank %d: " % bad if bad else "mtrun: b: "), said
+    call([MTRUN, plan, "--threads", "1", *batches(), "--final", "f"])
+    ((name, values),) = load("f").items()
+    save("nan", {name: reals([5, 4], [float("nan"), *values[1:]], "F32")})
+    err = call([MTRUN, plan, "--threads", "1", *batches(), "--init", "nan"]).stderr
+    same(err, "mtrun: warning: the last 3 steps made no update (the gradient is not finite)\n  the first value that is not "
+              "finite: nan in '%s' on rank 0, before the step: m.mt:7:7\n" % name)
     said = [l for l in messages(65, plan, *batches([1, 3])) if " is 9, " in l]
     assert 1 <= len(said) <= 2 and all(re.match("mtrun: rank [13]: ", l) for l in said), said
 
