@@ -36,7 +36,8 @@ typedef struct {
 } Notice;
 
 // What all know of each rank from the start on. What is compared: MT_HELLO.
-#define MT_HELLO(X) X(plan, "plan") X(build, "build of mtrun") X(world, "number of ranks") X(device, "device")
+#define MT_HELLO(X) X(plan, "plan") X(build, "build of mtrun") X(world, "number of ranks") X(device, "device") \
+  X(piece, "MTRUN_MPI_PIECE")
 typedef struct {
 #define X(field, what) char field[64];
   MT_HELLO(X)
@@ -51,7 +52,7 @@ typedef struct Mpi {
   Comm *comm;
   const MpiTable *mpi;
   pthread_mutex_t lock;                      // of mpi, which one thread at a time may call
-  int64_t most;                              // bytes of one message
+  int64_t most, wanted;                      // bytes of one message: now; from when all are known to have the same
   int64_t piece;                             // bytes of a slice that go to another rank
   char *sent, *got;                          // [ranks][piece]: what lies apart is put together here
   Transfers transfers;
@@ -472,26 +473,9 @@ static void say_hello(Mpi *m, const char *build, const char *device, Hello *h) {
   snprintf(h->build, sizeof h->build, "%s", build);
   snprintf(h->world, sizeof h->world, "%lld", (long long)m->comm->ranks);
   snprintf(h->device, sizeof h->device, "%s", device);
+  snprintf(h->piece, sizeof h->piece, "%lld", (long long)m->wanted);
   snprintf(h->host, sizeof h->host, "%.36s %s", boot, space);
   h->pid = getpid();
-}
-
-// "rank 0 has A, ranks 1 and 3 have B"
-static void put_sides(Text *t, const Hello *all, int64_t ranks, size_t field) {
-  for (int64_t r = 0; r < ranks; r++) {
-    const char *value = (const char *)&all[r] + field;
-    int64_t n = 0, first = 0;
-    while (strcmp((const char *)&all[first] + field, value)) first++;
-    if (first < r) continue;                 // told with an earlier rank
-    for (int64_t k = r; k < ranks; k++) n += !strcmp((const char *)&all[k] + field, value);
-    text_printf(t, "%s rank%s", r ? "," : "", n == 1 ? "" : "s");
-    for (int64_t k = r, i = 0; k < ranks; k++) {
-      if (strcmp((const char *)&all[k] + field, value)) continue;
-      if (i < 8) text_printf(t, "%s %lld", i ? "," : "", (long long)k);
-      if (i++ == 8) text_printf(t, " and %lld more", (long long)n - 8);
-    }
-    text_printf(t, " ha%s %s", n == 1 ? "s" : "ve", value);
-  }
 }
 
 // All have the same, or none goes on; rank 0 says what differs.
@@ -501,15 +485,11 @@ static Status compare(Mpi *m, const Hello *all) {
     MT_HELLO(X)
 #undef X
   };
-  for (size_t f = 0; f < COUNT(field); f++)
-    for (int64_t r = 1; r < m->comm->ranks; r++) {
-      if (!strcmp((const char *)&all[r] + field[f].at, (const char *)&all[0] + field[f].at)) continue;
-      if (m->comm->rank) return EXIT_INPUT;
-      Text t;
-      text_init(&t, m->comm->arena);
-      put_sides(&t, all, m->comm->ranks, field[f].at);
-      return fail(EXIT_INPUT, "the ranks differ, %s:%s", field[f].what, t.s);
-    }
+  Str *value = NEW_N(m->comm->arena, Str, m->comm->ranks);
+  for (size_t f = 0; f < COUNT(field); f++) {
+    for (int64_t r = 0; r < m->comm->ranks; r++) value[r] = (const char *)&all[r] + field[f].at;
+    TRY(comm_alike(m->comm, field[f].what, value, 0));
+  }
   return 0;
 }
 
@@ -522,6 +502,7 @@ static Status meet(Mpi *m, const char *build, const char *device) {
   TRY(settle(m));
   TRY(from_first(m, TAG_hello, all, (int64_t)sizeof *all * m->comm->ranks));
   TRY(compare(m, all));
+  m->most = m->wanted;
   m->comm->here = 0;
   for (int64_t r = 0; r < m->comm->ranks; r++) {
     bool same = !strcmp(all[r].host, mine->host);
@@ -535,12 +516,13 @@ static Status open_rooms(Mpi *m, size_t bytes) {
   enum { PAGE = 4096, LEAST = 4096 };
   Comm *c = m->comm;
   const char *own = getenv("MTRUN_MPI_PIECE");
-  if (own && *own) TRY(options_int("MTRUN_MPI_PIECE", own, &m->most));
-  else m->most = MOST;
-  if (m->most < 1 || m->most > MOST)
+  if (own && *own) TRY(options_int("MTRUN_MPI_PIECE", own, &m->wanted));
+  else m->wanted = MOST;
+  if (m->wanted < 1 || m->wanted > MOST)
     return fail(EXIT_USAGE, "MTRUN_MPI_PIECE=%s: bytes of one message, 1 to %d", own, MOST);
+  m->most = MOST;
   m->piece = (MAX(ROOM / c->ranks, LEAST) + 63) / 64 * 64;
-  if (own && *own) m->piece = (MIN(m->most, m->piece) + 63) / 64 * 64;
+  if (own && *own) m->piece = (MIN(m->wanted, m->piece) + 63) / 64 * 64;
   size_t rooms = (size_t)(c->ranks * m->piece);
   bytes = (bytes + PAGE - 1) / PAGE * PAGE;
   char *at = mmap(0, bytes + 2 * rooms, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

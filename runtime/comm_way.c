@@ -1,6 +1,7 @@
 // comm_way.c -- see comm_way.h, and comm.h for what is handed on to the way in use.
 #include "runtime/comm_way.h"
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 int64_t comm_ranks(const Comm *c) { return c->ranks; }
@@ -24,6 +25,37 @@ Status comm_release(Comm *c) { return c->way ? c->way->release(c) : 0; }
 Status comm_fetch(Comm *c, int64_t rank, const void *mine, size_t bytes, const void **there) {
   *there = mine;
   return rank == c->rank ? 0 : c->way->fetch(c, rank, mine, bytes, there);
+}
+
+// "rank 0 has A, ranks 1, 3 have B"; what is long has a line of its own
+static void put_sides(Text *t, const Str *value, int64_t ranks) {
+  enum { LONG = 72 };
+  for (int64_t r = 0; r < ranks; r++) {
+    int64_t n = 0, first = 0;
+    while (strcmp(value[first], value[r])) first++;
+    if (first < r) continue;                 // told with an earlier rank
+    for (int64_t k = r; k < ranks; k++) n += !strcmp(value[k], value[r]);
+    text_printf(t, "%s%s rank%s", r ? "," : "", strlen(value[r]) > LONG ? "\n " : "", n == 1 ? "" : "s");
+    for (int64_t k = r, i = 0; k < ranks; k++) {
+      if (strcmp(value[k], value[r])) continue;
+      if (i < 8) text_printf(t, "%s %lld", i ? "," : "", (long long)k);
+      if (i++ == 8) text_printf(t, " and %lld more", (long long)n - 8);
+    }
+    text_printf(t, " ha%s %s", n == 1 ? "s" : "ve", value[r]);
+  }
+}
+
+Status comm_alike(const Comm *c, Str what, const Str *value, Str mend) {
+  bool alike = true;
+  for (int64_t r = 1; r < c->ranks && alike; r++) alike = !strcmp(value[r], value[0]);
+  if (alike || c->rank) return alike ? 0 : EXIT_INPUT;
+  Arena *a = arena_create();
+  Text t;
+  text_init(&t, a);
+  put_sides(&t, value, c->ranks);
+  Status s = fail(EXIT_INPUT, "the ranks differ, %s:%s%s%s", what, t.s, mend ? "; " : "", mend ? mend : "");
+  arena_destroy(a);
+  return s;
 }
 
 uint8_t group_all(const Comm *c) { return (uint8_t)((1u << c->plan->axis.n) - 1); }

@@ -38,6 +38,9 @@ Group  *group_of(Comm *c, uint8_t axes);
 void    link_wait(const Comm *c, const PlanColl *x, double begin);     // as long as --link says since then
 uint8_t group_all(const Comm *c);            // the mask of all axes
 
+// value[ranks] of all, which every rank has here: the same, or none goes on; rank 0 says who has what. mend: what to do, or 0.
+Status comm_alike(const Comm *c, Str what, const Str *value, Str mend);
+
 // Where a rank is. silent: it does not say.
 typedef enum { PLACE_runs, PLACE_done, PLACE_failed, PLACE_died, PLACE_silent } PlaceState;
 typedef struct {

@@ -145,6 +145,15 @@ def all_have_the_same_build():
 
 
 @case
+def all_have_the_same_pieces():
+    feed, two = data(), plan("dp=2")
+    line = mpirun((1, two, *feed), (1, two, *feed))
+    line[-len(feed) - 2 : -len(feed) - 2] = ["env", "MTRUN_MPI_PIECE=100"]
+    p = job(line, 65)
+    same(p.stderr.count("the ranks differ, MTRUN_MPI_PIECE: rank 0 has 1073741824, rank 1 has 100\n"), 1, p.stderr)
+
+
+@case
 def another_launcher():
     # variables of one that has not started this process
     p = call([MTRUN, plan("dp=2"), *data()], env={**os.environ, RANK: "1", SIZE: "2"}, code=None)
