@@ -568,7 +568,8 @@ static Status end(Mpi *m, Status mine) {
   if (m->over) pthread_join(m->watch, 0);    // which ends all
   if (mine && mine != EXIT_AGAIN) {
     tell_first(m, m->comm->ranks, &n);
-    nanosleep(&(struct timespec){0, 300 * 1000 * 1000}, 0); // the others close their files
+    // The others close their files. Where all fail, rank 0 ends all: Open MPI 4's mpirun may die of several at once.
+    nanosleep(&(struct timespec){0, (m->comm->rank ? 900 : 300) * 1000 * 1000}, 0);
     end_all(m, mine);
   }
   m->stop = true;

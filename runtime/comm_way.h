@@ -38,7 +38,7 @@ Group  *group_of(Comm *c, uint8_t axes);
 void    link_wait(const Comm *c, const PlanColl *x, double begin);     // as long as --link says since then
 uint8_t group_all(const Comm *c);            // the mask of all axes
 
-// value[ranks] of all, which every rank has here: the same, or none goes on; rank 0 says who has what. mend: what to do, or 0.
+// value[ranks] of all: the same, or it fails, and on rank 0 says who has what. mend: what to do about it, or 0.
 Status comm_alike(const Comm *c, Str what, const Str *value, Str mend);
 
 // Where a rank is. silent: it does not say.

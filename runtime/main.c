@@ -12,6 +12,7 @@
 #include "runtime/replicas.h"
 #include "runtime/sample.h"
 #include "runtime/state.h"
+#include "runtime/terms.h"
 #include "runtime/trace.h"
 #include <errno.h>
 #include <limits.h>
@@ -272,6 +273,29 @@ typedef struct {
   int64_t timed;                             // measured steps
   StepResult last;                           // of the last step, once there is one
 } Run;
+
+static Str count(Run *r, int64_t n) { return arena_printf(r->arena, "%lld", (long long)n); }
+static Str whether(bool given) { return given ? "it" : "it not"; }
+
+// What the ranks meet for; where rank 0 writes a file to is its own affair.
+static Status same_options(Run *r) {
+  const Settings *s = &r->set;
+  const Term t[] = {
+    {"--eval-only", whether(s->eval_only), 0},
+    {"--steps", count(r, r->total), 0},
+    {"--eval-every", count(r, s->eval_every), 0},
+    {"--eval-samples", count(r, s->eval_samples), 0},
+    {"--max-skips", count(r, s->max_skips), 0},
+    {"--check-replicas", count(r, s->check_replicas), 0},
+    {"--save", whether(s->save), 0},
+    {"--save-every", count(r, s->save_every), 0},
+    {"--log-params", count(r, r->log_params), 0},
+    {"--grads", whether(s->grads), 0},
+    {"--final", whether(s->final), 0},
+    {"--trace", whether(s->trace), 0},
+  };
+  return terms_check(&r->notes, t, COUNT(t));
+}
 
 static Status load_init(Run *r) {
   Safetensors file;
@@ -568,6 +592,8 @@ static Status run(Run *r) {
   TRY(read_log_params(s, &r->log_params));
   TRY(be_rank(r));
   r->total = s->steps >= 0 ? s->steps : r->plan->steps;
+  notes_open(r->arena, r->plan, r->comm, dev_bytes(r->plan, 0), &r->notes);
+  TRY(same_options(r));
   if (training && !r->plan->cell.n) return fail(EXIT_INPUT, "%s has no training step", r->path);
   if (training)
     TRY(feed_open(r->arena, r->plan,
@@ -578,7 +604,6 @@ static Status run(Run *r) {
   DevOptions o = {threads, s->profile || s->profile_json, s->trace ? TRACE_SPANS : 0, r->comm};
   TRY(dev_open(r->arena, r->plan, o, &r->dev));
   TRY(exec_init(&r->exec, r->plan, r->dev));
-  notes_open(r->arena, r->plan, r->comm, dev_bytes(r->plan, 0), &r->notes);
   if (training && !s->eval_only) TRY(dev_touch(r->dev));
   TRY(open_state(r));
   if (training) find_rates(r);

@@ -154,6 +154,30 @@ def all_have_the_same_pieces():
 
 
 @case
+def all_have_the_same_options():
+    # what makes ranks meet; file names may differ
+    feed, two = data(), plan("dp=2")
+    logged = ["--log-json", "log.out", "--log-params"]
+    for name, mine, other, said in [
+        ("--steps", [], ["--steps", 2], ("3", "2")),
+        ("--eval-every", ["--eval-every", 1], ["--split", "990,10,0"], ("1", "0")),
+        ("--eval-only", ["--init", "x", "--eval-only"], ["--init", "x"], ("it", "it not")),
+        ("--max-skips", [], ["--max-skips", 1], ("10", "1")),
+        ("--save-every", ["--save", "a"], ["--save", "b", "--save-every", 1], ("0", "1")),
+        ("--save", ["--save", "c"], [], ("it", "it not")),
+        ("--check-replicas", [], ["--check-replicas", 1], ("0", "1")),
+        ("--log-params", [*logged], [*logged[:2], "--log-params=2"], ("1", "2")),
+        ("--grads", [], ["--grads", "g"], ("it not", "it")),
+        ("--final", [], ["--final", "f"], ("it not", "it")),
+        ("--trace", ["--trace", "t"], [], ("it", "it not")),
+    ]:
+        p = job(mpirun((1, two, *feed, *mine), (1, two, *feed, *other)), 65)
+        same(p.stderr.count("the ranks differ, %s: rank 0 has %s, rank 1 has %s\n" % (name, *said)), 1, p.stderr)
+    call(mpirun((1, two, *feed, "--final", "f0"), (1, two, *feed, "--final", "f1")))
+    assert os.path.exists("f0") and not os.path.exists("f1")
+
+
+@case
 def another_launcher():
     # variables of one that has not started this process
     p = call([MTRUN, plan("dp=2"), *data()], env={**os.environ, RANK: "1", SIZE: "2"}, code=None)
