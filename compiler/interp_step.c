@@ -338,11 +338,21 @@ static void log_step(Text *json, const Training *t, int64_t step, const StepLog 
   text_printf(json, ", \"updated\": %s}\n", log->updated ? "true" : "false");
 }
 
-static void print_step(const Training *t, int64_t step, const StepLog *log) {
-  printf("step %4lld", (long long)step);
-  for (uint32_t i = 0; i < t->m->output.n; i++) printf("  %s %.10g", t->m->output.at[i].name, log->output[i]);
-  printf("  grad_norm %.6g  lr %.4g%s\n", log->grad_norm, log->lr, log->updated ? "" : "  (no update)");
-  fflush(stdout);
+static void print_step(FILE *to, const Training *t, int64_t step, const StepLog *log) {
+  fprintf(to, "step %4lld", (long long)step);
+  for (uint32_t i = 0; i < t->m->output.n; i++) fprintf(to, "  %s %.10g", t->m->output.at[i].name, log->output[i]);
+  fprintf(to, "  grad_norm %.6g  lr %.4g%s\n", log->grad_norm, log->lr, log->updated ? "" : "  (no update)");
+  fflush(to);
+}
+
+// --log-json -: standard output is the log's, as with mtrun.
+static bool logs_to_stdout(const InterpOptions *o) { return o->log_json && !strcmp(o->log_json, "-"); }
+
+static Status write_log(const InterpOptions *o, const Text *json) {
+  if (!o->log_json) return EXIT_OK;
+  if (!logs_to_stdout(o)) return file_write(o->log_json, json->s, json->n);
+  fwrite(json->s, 1, json->n, stdout);
+  return EXIT_OK;                            // main tells what standard output did not take
 }
 
 typedef struct { Training *t; const char *path; Status status; } SaveGrads;
@@ -364,7 +374,7 @@ static Status run_steps(Training *t, const InterpOptions *o, const Batches *b, T
     TRY(training_step(t, feed, b->n, o->grads && !step ? save_grads : 0, &grads, &log));
     TRY(grads.status);
     log_step(json, t, step, &log);
-    print_step(t, step, &log);
+    print_step(logs_to_stdout(o) ? stderr : stdout, t, step, &log);
   }
   return EXIT_OK;
 }
@@ -380,5 +390,5 @@ Status interp_command(Arena *a, const Module *m, const InterpOptions *o) {
   TRY(read_batches(t, o->batches, a, &b));
   TRY(run_steps(t, o, &b, &json));
   if (o->final) TRY(training_save(t, o->final, VAR_param));
-  return o->log_json ? file_write(o->log_json, json.s, json.n) : EXIT_OK;
+  return write_log(o, &json);
 }

@@ -66,7 +66,7 @@ static const Option interp_rows[] = {
   OPTION_FROM(Settings, interp.steps, 0, "steps", "N", "steps to run (default: train.steps)", 0),
   OPTION(Settings, interp.grads, 0, "grads", "FILE", "write the first step's gradients"),
   OPTION(Settings, interp.final, 0, "final", "FILE", "write the parameters after the last step"),
-  OPTION(Settings, interp.log_json, 0, "log-json", "FILE", "a line of JSON per step"),
+  OPTION(Settings, interp.log_json, 0, "log-json", "FILE", "a line of JSON per step; - is standard output"),
 };
 static const Option compile_rows[] = {
   MODEL_ROWS,
