@@ -349,6 +349,45 @@ static int by_path(const void *a, const void *b) {
   return strcmp(((const Setting *)a)->path, ((const Setting *)b)->path);
 }
 
+// What a message of schedule_make or scale_make is about: it begins with the argument's name.
+static const Setting *blamed(const Setting *call, const char *why) {
+  for (uint32_t i = 0; i < call->narg; i++) {
+    size_t n = strlen(call->arg[i].path);
+    if (n && !strncmp(why, call->arg[i].path, n) && why[n] == ' ') return &call->arg[i];
+  }
+  return call;
+}
+
+// "train.steps is 6 (--set)", each of the settings that a limit comes from
+static void origins_note(Program *p, const char *const *path, size_t n) {
+  Text t;
+  text_init(&t, p->arena);
+  for (size_t i = 0; i < n && path[i]; i++) {
+    const Setting *s = setting_find(p->module, path[i]);
+    if (!s) continue;
+    Str from = s->loc.line ? p->diag->source.at[s->loc.file].path : "(default)";
+    bool place = s->loc.line && strcmp(from, "(--set)");
+    text_printf(&t, "%s%s is %s ", t.n ? ", " : "", path[i], value_text(p, s));
+    if (place) text_printf(&t, "(%s)", span_text(p->diag, p->arena, s->loc));
+    else text_puts(&t, from);
+  }
+  if (t.n) diag_note(p->diag, "%s", t.s);
+}
+
+static void refuse_schedule(Program *p, const Setting *s, const char *why) {
+  static const char *const limits[][3] = {                             // an argument, and what it is held against
+    {"train.schedule.warmup", "train.steps"},
+    {"train.schedule.decay", "train.schedule.warmup", "train.steps"},
+    {"train.schedule.min", "train.optimizer.lr"}};
+  const Setting *of = blamed(s, why);
+  diag_error(p->diag, of->loc, "MT0339", "train.schedule: %s", why);
+  for (size_t i = 0; i < COUNT(limits) && of != s; i++) {
+    if (strcmp(strrchr(limits[i][0], '.') + 1, of->path)) continue;
+    origins_note(p, limits[i], COUNT(limits[i]));
+    diag_note(p->diag, "--set %s=… gives it another value", limits[i][0]);
+  }
+}
+
 // as the runtime will make it, so that what it would refuse is refused here
 static void check_schedule(Program *p) {
   const Module *m = p->module;
@@ -363,7 +402,7 @@ static void check_schedule(Program *p) {
   if (!(lr >= 0 && lr <= 1e300)) return;                               // told elsewhere
   int64_t steps = (int64_t)setting_num(m, "train.steps", 1);
   if (!schedule_make(&made, s->word, arg, s->narg, lr, steps, &why))
-    diag_error(p->diag, s->loc, "MT0339", "train.schedule: %s", why.s);
+    refuse_schedule(p, s, why.s);
 }
 
 static void check_scale(Program *p) {
@@ -375,7 +414,7 @@ static void check_scale(Program *p) {
   Text why;
   text_init(&why, p->arena);
   if (!scale_make(&made, s->kind == SET_num ? 0 : s->word, s->num, arg, s->narg, &why))
-    diag_error(p->diag, s->loc, "MT0338", "precision.loss_scale: %s", why.s);
+    diag_error(p->diag, blamed(s, why.s)->loc, "MT0338", "precision.loss_scale: %s", why.s);
 }
 
 // f16 has a scale unless one is refused; other formats have the range of f32 and none unless one is asked for
