@@ -153,18 +153,21 @@ static Override override_of(Word w) {
 }
 
 // ---- what is not there yet --------------------------------------------------------------------------------
-// Settings that are understood and have no effect: an error where the result would differ from what was
-// asked, else said.
+static bool said_by_set(const Module *m, const Setting *s) {           // it, or one of its arguments
+  bool said = s->loc.line && !strcmp(m->diag->source.at[s->loc.file].path, "(--set)");
+  for (uint32_t i = 0; i < s->narg; i++) said |= said_by_set(m, &s->arg[i]);
+  return said;
+}
+
+// An error where the result would differ from what was asked. Settings without effect are told of those who ask for
+// them here; of what the text says, `mtc explain` does.
 static Status refuse_unmade(const Module *m) {
-  static const char *const unmade[] = {"parallel.recompute", "parallel.pipeline"};
   for (uint32_t i = 0; i < m->axis.n; i++)
     if (!strcmp(m->axis.at[i].name, "pp") && m->axis.at[i].size > 1)
       return fail(EXIT_UNAVAILABLE, "mesh pp=%d: not yet; a model is one stage", m->axis.at[i].size);
-  for (size_t i = 0; i < COUNT(unmade); i++) {
-    const Setting *s = setting_find(m, unmade[i]);
-    if (s && s->loc.file < m->diag->source.n && !strcmp(m->diag->source.at[s->loc.file].path, "(--set)"))
-      fprintf(stderr, "mtc: note: %s has no effect yet\n", unmade[i]);
-  }
+  for (uint32_t i = 0; i < m->set.n; i++)
+    if (setting_unmade(m->set.at[i].path) && said_by_set(m, &m->set.at[i]))
+      fprintf(stderr, "mtc: note: %s has no effect yet\n", m->set.at[i].path);
   return 0;
 }
 

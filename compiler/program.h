@@ -67,6 +67,7 @@ void setting_apply(Program *p, Str path, const Ast *set);
 void settings_complete(Program *p);
 const char *setting_doc(const char *path);     // also of an argument: train.optimizer.lr; 0: no such setting
 const char *setting_called(const char *word);  // "train.steps" for "steps"; 0: there is none
+bool setting_unmade(const char *path);         // it, or an argument of it, is understood and has no effect yet
 void setting_unknown(Program *p, Str path, Span at);  // MT0330
 void settings_list(Text *t);                          // every path, its default and what it is
 const char *prim_form(size_t i);                      // how the i-th primitive is called; 0 past the end

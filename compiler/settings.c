@@ -27,17 +27,30 @@ static const Row rows[] = {
 #define SETTING(path, kind, otherwise, least, most, words, doc)                                              \
   {path, ROW_##kind, otherwise, least, most, words, doc},
 #define CALL(path, callee, arg, kind, otherwise, words, doc)
+#define UNMADE(path)
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
+#undef UNMADE
 };
 static const CallRow calls[] = {
 #define SETTING(path, kind, otherwise, least, most, words, doc)
 #define CALL(path, callee, arg, kind, otherwise, words, doc)                                                 \
   {path, callee, arg, ROW_##kind, otherwise, words, doc},
+#define UNMADE(path)
 #include "compiler/settings.def"
 #undef SETTING
 #undef CALL
+#undef UNMADE
+};
+static const char *const unmade[] = {
+#define SETTING(path, kind, otherwise, least, most, words, doc)
+#define CALL(path, callee, arg, kind, otherwise, words, doc)
+#define UNMADE(path) path,
+#include "compiler/settings.def"
+#undef SETTING
+#undef CALL
+#undef UNMADE
 };
 
 static const Row *row_of(const char *path) {
@@ -454,6 +467,14 @@ void settings_complete(Program *p) {
   if (!p->diag->errors) check_schedule(p), check_scale(p);
 }
 
+bool setting_unmade(const char *path) {
+  for (size_t i = 0; i < COUNT(unmade); i++) {
+    size_t n = strlen(unmade[i]);
+    if (!strncmp(path, unmade[i], n) && (!path[n] || path[n] == '.')) return true;
+  }
+  return false;
+}
+
 // ---- lists ------------------------------------------------------------------------------------------------
 const char *setting_doc(const char *path) {
   const Row *row = row_of(path);
@@ -469,8 +490,9 @@ const char *setting_doc(const char *path) {
 void settings_list(Text *t) {
   for (size_t i = 0; i < COUNT(rows); i++) {
     const Row *r = &rows[i];
-    text_printf(t, "  %-24s %-9s %s%s%s\n", r->path, *r->otherwise ? r->otherwise : "-", r->doc,
-                r->kind == ROW_word ? ": " : "", r->kind == ROW_word ? r->words : "");
+    text_printf(t, "  %-24s %-9s %s%s%s%s\n", r->path, *r->otherwise ? r->otherwise : "-", r->doc,
+                r->kind == ROW_word ? ": " : "", r->kind == ROW_word ? r->words : "",
+                setting_unmade(r->path) ? "; no effect yet" : "");
     for (size_t k = 0; k < COUNT(calls); k++) {
       const CallRow *c = &calls[k];
       if (strcmp(c->path, r->path)) continue;

@@ -171,6 +171,20 @@ static void training(Text *t, const Program *p) {
   text_puts(t, "\n");
 }
 
+// What the text says and nothing heeds.
+static void unheeded(Text *t, const Program *p) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->module->set.n; i++) {
+    const Setting *s = &p->module->set.at[i];
+    if (!s->loc.line || !setting_unmade(s->path)) continue;
+    if (n++) text_puts(t, ", ");
+    else text_printf(t, "  %-12s ", "not yet");
+    text_printf(t, "%s = ", s->path);
+    setting_text(t, p, s);
+  }
+  if (n) text_printf(t, ": no effect yet\n");
+}
+
 static void rule_text(Text *t, const Module *m, const MapRule *r) {
   text_printf(t, "%s%s ->", r->weak ? "weak " : "", r->dim);
   for (uint32_t k = 0; k < r->naxis; k++) text_printf(t, "%s %s", k ? "," : "", m->axis.at[r->axis[k]].name);
@@ -334,6 +348,7 @@ void explain_all(Text *t, const Program *p) {
   in_and_out(t, p);
   training(t, p);
   the_mesh(t, p);
+  unheeded(t, p);
   shared_out(t, p);
   functions(t, p->module);
   collectives(t, p);
@@ -389,7 +404,7 @@ static bool name_config(Text *t, const Program *p, const char *what) {
 static bool name_setting(Text *t, const Program *p, const char *what) {
   const char *doc = setting_doc(what);
   if (!doc) return false;
-  text_printf(t, "setting %s: %s\n", what, doc);
+  text_printf(t, "setting %s: %s%s\n", what, doc, setting_unmade(what) ? "; no effect yet" : "");
   const Setting *s = setting_find(p->module, what);
   const char *dot = strrchr(what, '.');
   if (!s && dot) {                                                     // one argument of a call

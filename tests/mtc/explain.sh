@@ -23,6 +23,15 @@ want 0 'tiny.mt:14:' explain tiny.mt 14
 want 0 'micro:' explain tiny.mt %3
 want 0 'in h.1' explain tiny.mt h.1
 want 0 'forward:' explain tiny.mt --after lower %3
+want 0 'parallel.recompute = selective(attention): no effect yet' explain "$ROOT/models/gpt2.mt" --preset demo
+want 0 'selective(names), auto(budget); no effect yet' explain tiny.mt parallel.recompute
+want 0 'layers between two that are kept; no effect yet' explain tiny.mt parallel.recompute.every
+want 0 'parameters ' explain tiny.mt
+if grep -q 'no effect' out; then echo 'explain: what is not said has no effect'; status=1; fi
+want 0 'note: parallel.recompute has no effect yet' check tiny.mt --set 'parallel.recompute=full(every = 2)'
+want 0 'note: parallel.pipeline has no effect yet' check "$ROOT/models/gpt2.mt" --preset demo --set parallel.pipeline.cut=balanced
+want 0 'no errors' check "$ROOT/models/gpt2.mt" --preset demo
+if grep -q 'no effect' err; then echo 'check: a note at what the text says'; status=1; fi
 want 64 "did you mean 'embed'?" explain tiny.mt embd
 want 64 "nothing is called 'xyzzyx'" explain tiny.mt xyzzyx
 want 0 'contracts the one dim that both share' explain MT0203

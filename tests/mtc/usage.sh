@@ -21,6 +21,10 @@ done
 want 0 'rename[a -> b](x)' --list-ops
 want 0 'autodiff' --list-passes
 want 0 'train.optimizer' --list-settings
+for path in parallel.pipeline parallel.recompute; do
+  grep -q "^  $path .*; no effect yet$" out || { echo "--list-settings: $path has an effect"; status=1; }
+done
+[ "$(grep -c 'no effect yet' out)" = 2 ] || { echo "--list-settings: more has no effect"; status=1; }
 want 64 'usage: mtc check MODEL.mt' check
 want 64 'usage: mtc check MODEL.mt' check tiny.mt tiny.mt
 want 64 'did you mean --mesh?' check tiny.mt --mash dp=2
