@@ -158,7 +158,7 @@ struct Setting {
   double num;                                // SET_num, SET_bool
   Str word;                                  // SET_word, and the callee of SET_call
   uint32_t narg; Setting *arg;               // SET_call
-  Span loc;
+  Span loc, name;                            // of the value; of an argument's name, line 0 where none is written
 };
 
 typedef struct {                             // an output of the model

@@ -349,6 +349,8 @@ static Status run_explain(Arena *a, const char *path, const char *what, const Se
     return print(&t);
   }
   if (explain_name(&t, p, what)) return print(&t);
+  const char *called = setting_called(p, what);
+  if (called) return fail(EXIT_USAGE, "no name '%s'; did you mean '%s'?", what, called);
   Names names = {0};
   explain_names(p, &names);
   Str near = nearest(what, names.at, names.n);

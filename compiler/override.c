@@ -65,9 +65,10 @@ static void override_read(Sema *s, Override o, uint16_t source, Span at) {
     bool dotted = set && strchr(set->text, '.');
     if (set && o.kind == OVERRIDE_config && dotted)
       ERR(set->span, "MT0301", "'%s' is a setting, not a config; write --set %s", set->text, o.text);
-    else if (set && o.kind == OVERRIDE_set && !dotted)
+    else if (set && o.kind == OVERRIDE_set && !dotted) {
       ERR(set->span, "MT0330", "'%s' is no setting; a config is given by -D", set->text);
-    else if (set) override_set(s, set, "-D");
+      setting_suggest(p, set->text);
+    } else if (set) override_set(s, set, "-D");
     break;
   }
   case OVERRIDE_preset: override_preset(s, o.text, at); break;

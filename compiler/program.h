@@ -66,7 +66,9 @@ Program *sema(Arena *a, Intern *in, Diag *d, const char *path, const Override *o
 void setting_apply(Program *p, Str path, const Ast *set);
 void settings_complete(Program *p);
 const char *setting_doc(const char *path);     // also of an argument: train.optimizer.lr; 0: no such setting
-const char *setting_called(const char *word);  // "train.steps" for "steps"; 0: there is none
+// "train.steps" for "steps", "train.optimizer.lr" for "lr"; 0: there is none
+const char *setting_called(Program *p, const char *word);
+bool setting_suggest(Program *p, const char *path);  // a note that names one whose last word is the path's
 bool setting_unmade(const char *path);         // it, or an argument of it, is understood and has no effect yet
 void setting_unknown(Program *p, Str path, Span at);  // MT0330
 void settings_list(Text *t);                          // every path, its default and what it is

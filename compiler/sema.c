@@ -105,7 +105,7 @@ static const char *number_kind(NumberKind k) {
 // The value that a config is given is of the kind that it has in the text.
 static bool config_known(Sema *s, Str name, Span at) {
   Program *p = s->p;
-  const char *setting = setting_called(name);
+  const char *setting = setting_called(s->p, name);
   if (map_get(&p->user.config_by_name, key_of(name))) return true;
   VEC(Str) names = {0};
   for (uint32_t k = 0; k < p->user.config.n && !diag_is_full(p->diag); k++)

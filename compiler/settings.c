@@ -86,6 +86,13 @@ static Names words_of(Program *p, const char *words) {                 // "a b c
 // ---- values -----------------------------------------------------------------------------------------------
 static Setting value_of(Program *p, Str path, const Ast *e, bool call);
 
+// The n characters of a span from the one after `skip`: a name in it.
+static Span span_part(Span all, size_t skip, size_t n) {
+  all.col += (uint32_t)skip, all.end_line = all.line;
+  all.end_col = (uint16_t)MIN(all.col + n - 1, UINT16_MAX);
+  return all;
+}
+
 static void call_arguments(Program *p, Setting *v, const Ast *e) {
   enum { MOST = 64 };
   const Ast *args = e->kid[2];
@@ -99,7 +106,11 @@ static void call_arguments(Program *p, Setting *v, const Ast *e) {
     if (a->kind != N_arg) continue;
     if (*a->text && setting_arg(v, a->text))
       diag_error(p->diag, a->span, "MT0224", "'%s' is given twice", a->text);
-    else v->arg[v->narg++] = value_of(p, a->text, a->kid[0], false);
+    else {
+      Setting *arg = &v->arg[v->narg++];
+      *arg = value_of(p, a->text, a->kid[0], false);
+      if (*a->text) arg->name = span_part(a->span, 0, strlen(a->text));
+    }
   }
 }
 
@@ -157,6 +168,16 @@ static void number_check(Program *p, const Setting *v, const Row *row) {
 }
 
 // ---- calls ------------------------------------------------------------------------------------------------
+// A call of this path that has the argument: "write precision.loss_scale = dynamic(initial = 4)".
+static void suggest_call(Program *p, const char *path, const Setting *arg) {
+  for (size_t i = 0; i < COUNT(calls); i++)
+    if (!strcmp(calls[i].path, path) && !strcmp(calls[i].arg, arg->path)) {
+      diag_note(p->diag, "write %s=%s(%s = %s)", path, calls[i].callee, arg->path,
+                span_words(p->diag, p->arena, arg->loc, "…"));
+      return;
+    }
+}
+
 static void argument_check(Program *p, const Setting *v, const Setting *arg) {
   const CallRow *row = call_row(v->path, v->word, arg->path);
   if (!row) {
@@ -165,9 +186,12 @@ static void argument_check(Program *p, const Setting *v, const Setting *arg) {
       if (!strcmp(calls[i].path, v->path) && !strcmp(calls[i].callee, v->word) &&
           isalpha((unsigned char)*calls[i].arg))
         vec_push(p->arena, &args, calls[i].arg);
-    if (!args.n) diag_error(p->diag, arg->loc, "MT0333", "%s takes no arguments by name", v->word);
-    else if (*arg->path)
-      diag_error(p->diag, arg->loc, "MT0333", "%s has no argument '%s'; there are %s", v->word, arg->path,
+    Span at = arg->name.line ? arg->name : arg->loc;
+    if (!args.n) {
+      diag_error(p->diag, at, "MT0333", "%s takes no arguments by name", v->word);
+      if (*arg->path) suggest_call(p, v->path, arg);
+    } else if (*arg->path)
+      diag_error(p->diag, at, "MT0333", "%s has no argument '%s'; there are %s", v->word, arg->path,
                  names_listed(p, &args));
     else
       diag_error(p->diag, arg->loc, "MT0333", "%s wants its arguments by name, such as %s = …", v->word,
@@ -218,17 +242,24 @@ static void call_check(Program *p, Setting *v, const Row *row) {
   }
 }
 
+static void default_scale(Program *p);
+
 // One argument of a call that is already set: train.optimizer.lr. False: the path is none of that kind.
-static bool set_argument(Program *p, Str path, const Ast *value) {
+static bool set_argument(Program *p, Str path, const Ast *set) {
   Module *m = p->module;
   const char *dot = strrchr(path, '.');
   if (!dot || dot == strchr(path, '.')) return false;
   Str parent = intern_n(p->in, path, (size_t)(dot - path)), arg = intern(p->in, dot + 1);
   const Row *row = row_of(parent);
   if (!row || row->kind != ROW_call) return false;
+  const Ast *value = set->kid[0]->kid[0];
+  Setting v = value_of(p, arg, value, false);
+  v.name = span_part(set->span, strlen(set->text) - strlen(arg), strlen(arg));
+  if (!strcmp(parent, "precision.loss_scale")) default_scale(p);       // f16 has one
   if (!setting_find(m, parent)) {
     if (!*row->otherwise) {
-      diag_error(p->diag, value->span, "MT0333", "%s is not set, so it has no argument '%s'", parent, arg);
+      diag_error(p->diag, v.name, "MT0333", "%s is not set, so it has no argument '%s'", parent, arg);
+      suggest_call(p, parent, &v);
       return true;
     }
     vec_push(
@@ -239,11 +270,12 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
     Setting *call = &m->set.at[i];
     if (call->path != parent) continue;
     if (call->kind != SET_call) {
-      diag_error(p->diag, value->span, "MT0333", "%s is %s and has no argument '%s'", parent,
+      diag_error(p->diag, v.name, "MT0333", "%s is %s and has no argument '%s'", parent,
                  value_text(p, call), arg);
+      suggest_call(p, parent, &v);
       return true;
     }
-    Setting v = value_of(p, arg, value, false), *old = (Setting *)(uintptr_t)setting_arg(call, arg);
+    Setting *old = (Setting *)(uintptr_t)setting_arg(call, arg);
     Setting *more = NEW_N(p->arena, Setting, call->narg + 1);          // the old ones may be shared
     if (call->narg) memcpy(more, call->arg, call->narg * sizeof *more);
     if (old) more[old - call->arg] = v;
@@ -255,19 +287,27 @@ static bool set_argument(Program *p, Str path, const Ast *value) {
 }
 
 // ---- applying ---------------------------------------------------------------------------------------------
-const char *setting_called(const char *word) {
+static const char *last_word(const char *path) { return strrchr(path, '.') ? strrchr(path, '.') + 1 : path; }
+
+const char *setting_called(Program *p, const char *word) {
   for (size_t i = 0; i < COUNT(rows); i++)
-    if (!strcmp(strchr(rows[i].path, '.') + 1, word)) return rows[i].path;
+    if (!strcmp(last_word(rows[i].path), word)) return rows[i].path;
+  for (size_t i = 0; i < COUNT(calls); i++)
+    if (!strcmp(calls[i].arg, word) && isalpha((unsigned char)*word))
+      return arena_printf(p->arena, "%s.%s", calls[i].path, word);
   return 0;
 }
 
-// A setting or argument whose last word is that of the path: train.optimizer.lr for train.lr; 0: there is none.
-static const char *same_word(Program *p, Str path) {
-  const char *word = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
-  if (setting_called(word)) return setting_called(word);
-  for (size_t i = 0; i < COUNT(calls); i++)
-    if (!strcmp(calls[i].arg, word)) return arena_printf(p->arena, "%s.%s", calls[i].path, word);
-  return 0;
+bool setting_suggest(Program *p, const char *path) {
+  static const struct { const char *word, *how; } others[] = {         // said in these blocks, and no settings
+    {"mesh", "the mesh is given by --mesh, as in --mesh dp=2,tp=2"},
+    {"map", "a rule is given by --map, as in --map 'seq -> cp'"},
+    {"keep", "keep is said in the text or in a file for --parallel: precision { keep f32: softmax }"}};
+  const char *word = last_word(path), *called = setting_called(p, word);
+  for (size_t i = 0; i < COUNT(others); i++)
+    if (!strcmp(others[i].word, word)) return diag_note(p->diag, "%s", others[i].how), true;
+  if (called) diag_note(p->diag, "did you mean '%s'?", called);
+  return called;
 }
 
 void setting_unknown(Program *p, Str path, Span at) {
@@ -278,7 +318,7 @@ void setting_unknown(Program *p, Str path, Span at) {
     if (*calls[i].arg)
       vec_push(p->arena, &names, arena_printf(p->arena, "%s.%s", calls[i].path, calls[i].arg));
   diag_error(p->diag, at, "MT0330", "no setting '%s'", path);
-  if (same_word(p, path)) { diag_note(p->diag, "did you mean '%s'?", same_word(p, path)); return; }
+  if (setting_suggest(p, path)) return;
   if (nearest(path, names.at, names.n)) { word_suggest(p->diag, path, names.at, names.n); return; }
   size_t block = strcspn(path, ".") + 1;                               // none is near: those of the block
   Names here = {0};
@@ -327,7 +367,7 @@ void setting_apply(Program *p, Str path, const Ast *set) {
   uint32_t errors = p->diag->errors;
   if (!values->n) return;
   if (!row) {
-    if (values->n != 1 || !set_argument(p, path, values->kid[0])) setting_unknown(p, path, set->span);
+    if (values->n != 1 || !set_argument(p, path, set)) setting_unknown(p, path, set->span);
     return;
   }
   if (row->kind == ROW_list) { apply_list(p, path, set); return; }

@@ -305,6 +305,14 @@ static size_t distance(const char *a, const char *b, size_t limit) {
   return row[n % 3][m];
 }
 
+// The first word that begins so, for one that was not written to its end.
+static Str begun(const char *word, const Str *words, size_t n) {
+  size_t length = strlen(word);
+  for (size_t i = 0; i < n && length >= 3; i++)
+    if (!strncmp(words[i], word, length)) return words[i];
+  return 0;
+}
+
 Str nearest(const char *word, const Str *words, size_t n) {
   size_t best = MAX(strlen(word) / 3, (size_t)1) + 1;
   best = MIN(best, strlen(word));                                 // of a single letter nothing would be left
@@ -315,7 +323,7 @@ Str nearest(const char *word, const Str *words, size_t n) {
     bool closer = found && d == best && words[i][0] == word[0] && found[0] != word[0];
     if (d < best || closer) best = d, found = words[i];
   }
-  return found;
+  return found ? found : begun(word, words, n);
 }
 
 // ---- the world's failures ---------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ want 0 'note: parallel.pipeline has no effect yet' check "$ROOT/models/gpt2.mt" 
 want 0 'no errors' check "$ROOT/models/gpt2.mt" --preset demo
 if grep -q 'no effect' err; then echo 'check: a note at what the text says'; status=1; fi
 want 64 "did you mean 'embed'?" explain tiny.mt embd
+want 64 "did you mean 'parallel.zero'?" explain tiny.mt zero
+want 64 "did you mean 'train.schedule.warmup'?" explain tiny.mt warmup
 want 64 "nothing is called 'xyzzyx'" explain tiny.mt xyzzyx
 want 0 'contracts the one dim that both share' explain MT0203
 want 0 'contracts the one dim that both share' explain tiny.mt MT0203

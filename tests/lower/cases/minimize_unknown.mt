@@ -9,6 +9,7 @@ train { minimize = loss + aux + y - n }
 # ! minimize_unknown.mt:8:27: error MT0322: minimize: 'aux' is no output; outputs are loss, aux_loss, y, n
 # !      8 | train { minimize = loss + aux + y - n }
 # !        |                           ^~~
+# !          did you mean 'aux_loss'?
 # ! minimize_unknown.mt:8:33: error MT0322: minimize: 'y' is no float without dims
 # !      8 | train { minimize = loss + aux + y - n }
 # !        |                                 ^

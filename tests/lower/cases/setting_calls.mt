@@ -9,9 +9,9 @@ train {
 # !      3 | parallel { recompute = selctive(attention); pipeline = 1f1b(cuts = balanced) }
 # !        |                        ^~~~~~~~~~~~~~~~~~~
 # !          did you mean 'selective'?
-# ! setting_calls.mt:3:68: error MT0333: 1f1b has no argument 'cuts'; there are cut
-# !      3 | …tention); pipeline = 1f1b(cuts = balanced) }
-# !        |                                   ^~~~~~~~
+# ! setting_calls.mt:3:61: error MT0333: 1f1b has no argument 'cuts'; there are cut
+# !      3 | parallel { recompute = selctive(attention); pipeline = 1f1b(cuts = balanced) }
+# !        |                                                             ^~~~
 # !          did you mean 'cut'?
 # ! setting_calls.mt:5:15: error MT0332: train.optimizer: there is no 'adam'; there are adamw, sgd
 # !      5 |   optimizer = adam(lr = 1)
