@@ -28,6 +28,10 @@ Val val_tensor(Lower *l, ValId v, Span at) {
   return val_error();
 }
 
+bool dims_are_roles(const Lower *l, DimId a, DimId b) {
+  return dim_of(l->m, a)->root == dim_of(l->m, b)->root;
+}
+
 Str dim_word(const Lower *l, DimId d) {  // local dims are called f.name in the module
   Str name = dim_of(l->m, d)->name;
   return strchr(name, '.') ? strchr(name, '.') + 1 : name;

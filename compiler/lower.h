@@ -78,6 +78,7 @@ const char *expr_words(const Lower *l, const Ast *e);  // the expression as writ
 const char *dims_show(const Lower *l, const DimId *dim, uint32_t n);  // "batch, seq"
 const char *dims_and(const Lower *l, const DimId *dim, uint32_t n);   // "batch, seq and heads"
 Str   dim_word(const Lower *l, DimId d);                              // its name as the user wrote it
+bool  dims_are_roles(const Lower *l, DimId a, DimId b);               // of one dim, so that a rename is meant
 Build at_span(const Lower *l, Span at);
 Span  name_span(const Ast *e);  // of a call's name, without its arguments
 

@@ -112,8 +112,7 @@ static void argument_hint(Lower *l, const Pattern *p, const Def *def, Val v, Dim
                           const char *words) {
   const Type *have = val_shape(l, v);
   for (int i = 0; i < have->ndim && lacks; i++) {
-    const Dim *d = dim_of(l->m, have->dim[i]), *want = dim_of(l->m, lacks);
-    if (d->extent != want->extent || d->sample || dims_have(p->must, p->nmust, have->dim[i])) continue;
+    if (!dims_are_roles(l, have->dim[i], lacks) || dims_have(p->must, p->nmust, have->dim[i])) continue;
     lower_note(l, "rename[%s -> %s](%s)?", dim_word(l, have->dim[i]), dim_word(l, lacks), words);
     return;
   }

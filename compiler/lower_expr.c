@@ -44,14 +44,14 @@ static DimId missing(const Type *small, const Type *big) {  // the first dim of 
   return 0;
 }
 
-// rename or slice would make dim d of value `eb` fit: a dim of big that small lacks, of the same extent or a
-// smaller one
+// rename or slice would make dim d of value `eb` fit: a dim of big that small lacks, another role or smaller
 static void suggest_fit(Lower *l, const Type *big, const Type *small, DimId d, const Ast *eb) {
   const Dim *want = dim_of(l->m, d);
   for (int i = 0; i < big->ndim; i++) {
     const Dim *has = dim_of(l->m, big->dim[i]);
-    if (type_pos(small, big->dim[i]) >= 0 || has->sample || has->extent > want->extent) continue;
-    const char *how = has->extent == want->extent ? "rename" : "slice";
+    bool role = dims_are_roles(l, d, big->dim[i]);
+    if (type_pos(small, big->dim[i]) >= 0 || has->sample || (!role && has->extent >= want->extent)) continue;
+    const char *how = role ? "rename" : "slice";
     lower_note(l, "%s[%s -> %s](%s)?", how, dim_word(l, d), dim_word(l, big->dim[i]), expr_words(l, eb));
     return;
   }
@@ -261,8 +261,7 @@ static bool shared_dim(Lower *l, const Ast *e, const Val v[2], DimId *in) {
     lower_error(l, e->span, "MT0204", "nothing to contract: the operands share no dim");
     lower_types(l, v, as, 2);
     for (int i = 0; i < a->ndim * b->ndim; i++) {                     // a dim that only has another name
-      const Dim *x = dim_of(l->m, a->dim[i / b->ndim]), *y = dim_of(l->m, b->dim[i % b->ndim]);
-      if (x->extent != y->extent || x->sample || y->sample) continue;
+      if (!dims_are_roles(l, a->dim[i / b->ndim], b->dim[i % b->ndim])) continue;
       lower_note(l, "rename[%s -> %s](%s)?", dim_word(l, a->dim[i / b->ndim]),
                  dim_word(l, b->dim[i % b->ndim]), left);
       break;

@@ -11,5 +11,4 @@ model M(x: [batch, seq]) -> (y: [batch, seq]) {
 # !        |       ^~~~~~~
 # !          x   is float[batch, seq]  (input)
 # !          wte is float[vocab, embed]  (param, line 6)
-# !          rename[seq -> embed](x)?
 # !          the outer product is x @[] wte
