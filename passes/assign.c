@@ -12,6 +12,17 @@ static const char *ways_text(Module *m, Split s) {
   return t.s;
 }
 
+// Padding makes every extent divide, at the price of what it adds: said where that is less than the dim itself.
+static void suggest_pad(Module *m, const Dim *dim, int64_t ways) {
+  enum { ROUND = 128 };                                                // what a large one, a vocabulary, is padded to
+  int64_t to = ROUND % ways == 0 && dim->extent >= 8 * ROUND ? ROUND : ways;
+  int64_t stored = dim->extent + (to - dim->extent % to) % to;
+  const char *name = dim_of(m, dim->root)->name;
+  if (dim->sample || dim->whole || dim->size != dim->extent || stored >= 2 * dim->extent) return;
+  diag_note(m->diag, "or pad it: dim %s = … pad %lld stores %lld entries, and no result depends on those past %lld", name,
+            (long long)to, (long long)stored, (long long)dim->extent);
+}
+
 static bool strong_divides(Rules *r, DimId d, Span loc) {
   const Dim *dim = dim_of(r->m, d);
   Split s = r->strong[d];
@@ -20,6 +31,7 @@ static bool strong_divides(Rules *r, DimId d, Span loc) {
   const char *axes = ways_text(r->m, s);
   diag_error(r->m->diag, loc, "MT0312", "%s = %lld is not divisible by %s = %lld; legal %s: %s", dim->name,
              (long long)dim->size, axes, (long long)ways, axes, divisors_text(r->m->arena, dim->size));
+  suggest_pad(r->m, dim, ways);
   return false;
 }
 

@@ -16,7 +16,14 @@ want 1 'error MT0' check tiny.mt --parallel bad.mtp
 want 66 'missing.mtp' check tiny.mt --parallel missing.mtp
 want 1 'ff = 8 is not divisible by tp = 3; legal tp: 1, 2, 4, 8' check tiny.mt --mesh tp=3
 want 1 'heads = 25 is not divisible by tp = 2; legal tp: 1, 5, 25' check "$ROOT/models/gpt2.mt" --preset xl --mesh tp=2
+want 1 'or pad it: dim heads = … pad 2 stores 26 entries' check "$ROOT/models/gpt2.mt" --preset xl --mesh tp=2
+sed 's/ pad 128//' "$ROOT/models/gpt2.mt" > unpadded.mt
+want 1 'or pad it: dim vocab = … pad 128 stores 50304 entries' check unpadded.mt --mesh tp=2
+want 1 'or pad it: dim vocab = … pad 2 stores 258 entries' check unpadded.mt --preset demo --mesh tp=2
+sed 's/ nvocab pad 128/ nvocab pad 2/' "$ROOT/models/gpt2.mt" > padded.mt
+want 0 'no errors' check padded.mt --preset demo --mesh tp=2
 want 1 'kv = 2 is not divisible by tp = 4; legal tp: 1, 2' check "$ROOT/models/llama.mt" --preset demo --mesh tp=4
+if grep -q 'pad' err; then echo 'check: padding that doubles a dim is offered'; status=1; fi
 want 0 'no errors' check "$ROOT/models/llama.mt" --preset demo -D nkv=1 --mesh tp=4 --no-map kv --map 'group -> tp'
 want 1 "'vocab' and 'embed' meet in 'wte.weight' and both map to tp" check "$ROOT/models/gpt2.mt" --preset demo --mesh tp=2 --map 'embed -> tp'
 want 1 'their product may be 1, 2' check tiny.mt --mesh dp=3 --set train.global_batch=2
