@@ -205,9 +205,12 @@ static bool is_composite(const Lower *l, const Def *def, const Frame *f, const B
   if (def->scope != &l->p->prelude || op == OP_none || !op_has(op, OPF_COMPOSITE)) return false;
   for (uint32_t i = 0; i < f->dim.n; i++)
     if (f->dim.at[i].n != 1) return false;                             // a group: the brackets would not tell
-  for (uint32_t i = 0; i < n; i++)
+  int tensors = 0;
+  for (uint32_t i = 0; i < n; i++) {
     if (!bound[i].val.tensor && bound[i].val.number.kind == NUM_string) return false;
-  return true;
+    tensors += bound[i].val.tensor;
+  }
+  return op_info[op].nin < 0 || tensors >= op_info[op].nin;  // a number for an operand: the definition, in line
 }
 
 // Random numbers belong to the instance: it has a body of its own, which gets the step and the sample as its
