@@ -102,7 +102,7 @@ static Status file_verify(const char *folder, Str name, long long size, unsigned
   return s;
 }
 
-static Status manifest_verify(Arena *a, const char *folder) {
+static Status manifest_verify(Arena *a, const char *folder, uint64_t *own) {
   Str path = arena_printf(a, "%s/MANIFEST", folder);
   char *text, *p;
   size_t n, head = strlen(manifest_head);
@@ -120,7 +120,7 @@ static Status manifest_verify(Arena *a, const char *folder) {
     if (strncmp(p, line, strlen(line))) return fail(EXIT_INPUT, "%s: damaged: no line for %s", path, state_files[i]);
     p += strlen(line);
   }
-  end = hash_bytes(text, (size_t)(p - text), 0);
+  *own = end = hash_bytes(text, (size_t)(p - text), 0);
   if (strcmp(p, arena_printf(a, "end %016llx\n", end)) || strlen(text) != n)
     return fail(EXIT_INPUT, "%s: damaged: it does not end with its own hash", path);
   for (size_t i = 0; i < COUNT(state_files); i++) TRY(file_verify(folder, state_files[i], size[i], hash[i]));
@@ -346,7 +346,7 @@ static Status one_of_them(Arena *a, const char *path) {
 Status ckpt_open(Arena *a, const char *path, Ckpt *c) {
   *c = (Ckpt){.path = arena_strndup(a, path, strlen(path))};
   TRY(one_of_them(a, path));
-  TRY(manifest_verify(a, path));
+  TRY(manifest_verify(a, path, &c->hash));
   TRY(state_read(a, path, &c->state));
   TRY(safetensors_open(a, arena_printf(a, "%s/%s", path, state_files[CKPT_model]), &c->model));
   Status s = safetensors_open(a, arena_printf(a, "%s/%s", path, state_files[CKPT_optimizer]), &c->optimizer);

@@ -42,7 +42,12 @@ Status ckpt_save(Arena *a, const char *dir, const CkptState *s, const Tensor *mo
                  const Tensor *optimizer, size_t noptimizer, const TensorSource *from, const char *provenance, int64_t keep);
 
 // ---- loading ------------------------------------------------------------------------------------------------------
-typedef struct { Str path; CkptState state; Safetensors model, optimizer; } Ckpt;
+typedef struct {
+  Str path;
+  CkptState state;
+  uint64_t hash;                                          // of MANIFEST, which has those of the files
+  Safetensors model, optimizer;
+} Ckpt;
 Status ckpt_open(Arena *a, const char *path, Ckpt *c);    // one step folder; sizes and hashes are verified
 // The newest complete one in dir; says which ones it passed over and why. *found is false when there is none at all;
 // if there are some and all are damaged, that is an error.

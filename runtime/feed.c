@@ -100,6 +100,17 @@ void feed_close(Feed *f) {
 int64_t feed_valid(const Feed *f) { return f->recorded ? 0 : data_samples(&f->data, VALID); }
 Str feed_rule(Arena *a, const Feed *f) { return f->recorded ? "recorded batches" : data_rule_text(a, &f->data); }
 
+Status feed_hash(const Feed *f, uint64_t *hash) {
+  *hash = 0;
+  if (f->recorded) return safetensors_hash(&f->batches.file, hash);
+  for (uint32_t i = 0; i < f->data.order.file.n; i++) {
+    uint64_t one;
+    TRY(indexed_hash(f->data.order.file.at[i], &one));
+    *hash = hash_mix(*hash, one);
+  }
+  return 0;
+}
+
 DataChange feed_change(const Feed *f, Str was) {
   if (!f->recorded) return data_change(&f->data, was);
   return strcmp(was, "recorded batches") ? DATA_other : DATA_same;

@@ -29,6 +29,7 @@ void    feed_close(Feed *f);
 int64_t feed_valid(const Feed *f);                                // samples of the valid split; 0: there is none
 Str     feed_rule(Arena *a, const Feed *f);                       // what decides the samples: kept in checkpoints
 DataChange feed_change(const Feed *f, Str was);                   // from such a rule to this one
+Status  feed_hash(const Feed *f, uint64_t *hash);                 // of the files: of bytes all over them
 Str     feed_about(Arena *a, const Feed *f);                      // for the start block
 Status  feed_input(void *feed, uint32_t input, int64_t microbatch, void *to);    // a DevFeed
 #endif

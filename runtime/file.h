@@ -6,6 +6,8 @@
 Status file_open(const char *path, int *fd, int64_t *size);       // to read; regular files only
 Status file_open_in(const char *folder, const char *name, int *fd, int64_t *size);   // name: no path, no link
 Status file_pread(int fd, const char *path, int64_t at, void *p, size_t n);          // all n bytes
+// Of n bytes all over the part from `at` on: all of them when it is short.
+Status file_sample(int fd, const char *path, int64_t at, int64_t bytes, uint64_t *hash);
 Status file_create(const char *path, int *fd);                    // to read and write; empty
 Status file_reserve(int fd, const char *path, int64_t size);      // sets the size; says early that the disk is full
 Status file_pwrite(int fd, const char *path, int64_t at, const void *p, size_t n);   // all n bytes

@@ -171,6 +171,20 @@ Status indexed_read(const Indexed *x, int64_t sequence, int64_t from, int64_t n,
   return 0;
 }
 
+Status indexed_hash(const Indexed *x, uint64_t *hash) {
+  enum { SOME = 4096 };
+  int64_t entry[SOME];
+  uint64_t tokens, all = hash_bytes(x->length, (size_t)x->n * sizeof *x->length, (uint64_t)x->dtype);
+  for (int64_t at = 0; at < x->m; at += SOME) {
+    int64_t n = MIN(SOME, x->m - at);
+    TRY(indexed_documents(x, at, n, entry));
+    all = hash_bytes(entry, (size_t)n * sizeof *entry, all);
+  }
+  TRY(file_sample(x->bin_fd, x->bin, 0, x->bin_bytes, &tokens));
+  *hash = hash_mix(all, tokens);
+  return 0;
+}
+
 // ---- writing ----------------------------------------------------------------------------------------------------
 struct IndexedWriter {
   Arena *arena;

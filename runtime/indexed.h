@@ -25,6 +25,8 @@ void   indexed_close(Indexed *x);
 Status indexed_read(const Indexed *x, int64_t sequence, int64_t from, int64_t n, int32_t *tokens);
 // Entries [from, from + n) of the document table.
 Status indexed_documents(const Indexed *x, int64_t from, int64_t n, int64_t *entries);
+// Of the .idx, and of bytes all over the .bin.
+Status indexed_hash(const Indexed *x, uint64_t *hash);
 
 // ---- writing ----------------------------------------------------------------------------------------------------
 // Streams: memory does not grow with the tokens, and by 12 bytes per sequence. Nothing is at PREFIX before finish.

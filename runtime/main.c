@@ -263,6 +263,7 @@ typedef struct {
   Exec exec;
   const Rates *rates;                        // of this machine; 0: not known
   State state;
+  Str from;                                  // where the parameters are from: files by their hash
   Feed feed;
   Metrics metrics;
   int64_t log_params;                        // steps from one with the norms of parameters to the next, 0: never
@@ -300,7 +301,10 @@ static Status same_options(Run *r) {
 static Status load_init(Run *r) {
   Safetensors file;
   TRY(safetensors_open(r->arena, r->set.init, &file));
+  uint64_t hash = 0;
   Status e = state_load(&r->state, VIEW_params, &file, false);
+  if (!e) e = safetensors_hash(&file, &hash);
+  r->from = arena_printf(r->arena, "the parameters %016llx of --init", (unsigned long long)hash);
   safetensors_close(&file);
   return e;
 }
@@ -337,6 +341,7 @@ static Status take_checkpoint(Run *r, const Ckpt *c) {
   TRY(state_load(&r->state, VIEW_params, &c->model, true));
   TRY(state_load(&r->state, VIEW_moments, &c->optimizer, true));
   r->exec.step = s->step, r->exec.update = s->update, r->saved = s->step;
+  r->from = arena_printf(r->arena, "checkpoint %016llx", (unsigned long long)c->hash);
   if (r->exec.scale.kind == SCALE_dynamic && s->loss_scale > 0)          // else it was not scaled: from the initial one
     r->exec.scale.value = s->loss_scale, r->exec.scale.good = s->scale_good, r->exec.scale.bad = s->scale_bad;
   return 0;
@@ -353,6 +358,19 @@ static Status load_checkpoint(Run *r, bool *found) {
   return e;
 }
 
+// Each rank reads for itself: all must have found the same.
+static Status same_start(Run *r) {
+  uint64_t data = 0;
+  if (r->feed.plan && comm_ranks(r->comm) > 1) TRY(feed_hash(&r->feed, &data));
+  const Term t[] = {
+    {"data", r->feed.plan ? feed_rule(r->arena, &r->feed) : "none", 0},
+    {"what the data's files hold", arena_printf(r->arena, "%016llx", (unsigned long long)data), 0},
+    {"where they begin", arena_printf(r->arena, "step %lld with %s", (long long)r->exec.step, r->from),
+     r->set.resume ? "checkpoints must lie where all ranks can read them" : 0},
+  };
+  return terms_check(&r->notes, t, COUNT(t));
+}
+
 static Status open_state(Run *r) {
   bool found = false;
   state_init(r->arena, r->plan, r->dev, &r->state);
@@ -362,6 +380,8 @@ static Status open_state(Run *r) {
   if (!found && !r->set.init && r->set.eval_only)
     return fail(EXIT_MISSING, "%s: no checkpoint to evaluate", r->set.save);
   if (!found && !r->set.init) state_draw(&r->state);
+  if (!r->from) r->from = "parameters drawn from the seed";
+  TRY(same_start(r));
   return exec_refresh(&r->exec);
 }
 

@@ -95,6 +95,20 @@ static int by_place(const void *x, const void *y) {
 // Names that differ have, as good as always, hashes that differ; where not, the next free number is taken.
 static uint64_t name_key(const char *name) { return hash_bytes(name, strlen(name), 0); }
 
+Status safetensors_hash(const Safetensors *s, uint64_t *hash) {
+  *hash = s->tensor.n;
+  for (uint32_t i = 0; i < s->tensor.n; i++) {
+    const Tensor *t = &s->tensor.at[i];
+    uint64_t values;
+    *hash = hash_bytes(t->name, strlen(t->name), *hash);
+    *hash = hash_bytes(t->format, strlen(t->format), *hash);
+    *hash = hash_bytes(t->shape, (size_t)t->ndim * sizeof *t->shape, *hash);
+    TRY(file_sample(s->file.at[t->file].fd, s->file.at[t->file].path, t->at, t->bytes, &values));
+    *hash = hash_mix(*hash, values);
+  }
+  return 0;
+}
+
 const Tensor *safetensors_find(const Safetensors *s, const char *name) {
   for (uint64_t key = name_key(name);; key++) {
     const uint64_t *i = map_get(&s->index, key);

@@ -35,6 +35,8 @@ typedef struct {
 Status safetensors_open(Arena *a, const char *path, Safetensors *s);
 void   safetensors_close(Safetensors *s);
 const Tensor *safetensors_find(const Safetensors *s, const char *name);      // 0 when absent
+// Of what tensors there are and of bytes all over each: two files that differ in all values have two.
+Status safetensors_hash(const Safetensors *s, uint64_t *hash);
 // n values from value `first` on, converted to the format `to`. From any thread.
 Status tensor_read(const Safetensors *s, const Tensor *t, int64_t first, int64_t n, DType to, void *dst);
 Str    shape_text(Arena *a, int ndim, const int64_t *shape);                 // "[3, 4]"

@@ -178,6 +178,58 @@ def all_have_the_same_options():
 
 
 @case
+def all_begin_with_the_same():
+    # as of machines with other files at the same path
+    feed, two = data(), plan("dp=2")
+    once = [two, *feed, "--save-every", 1]
+    call([MTRUN, *once, "--steps", 2, "--save", "a"])
+    p = job(mpirun((1, *once, "--save", "a", "--resume", "auto"), (1, *once, "--save", "b", "--resume", "auto")), 65)
+    said = re.findall(r"the ranks differ, where they begin: rank 0 has step 2 with checkpoint \w{16}, rank 1 has step 0 with "
+                      r"parameters drawn from the seed; checkpoints must lie where all ranks can read them$", p.stderr, re.M)
+    same((len(said), os.path.exists("a/step_00000003"), os.path.exists("b")), (1, False, False), p.stderr)
+    # the same step of another run
+    call([MTRUN, *once, "--steps", 2, "--save", "c", "--init", "a/step_00000002"])
+    p = job(mpirun((1, *once, "--save", "a", "--resume", "auto"), (1, *once, "--save", "c", "--resume", "auto")), 65)
+    said = re.findall(r"rank 0 has step 2 with checkpoint (\w+), rank 1 has step 2 with checkpoint (\w+);", p.stderr)
+    assert len(said) == 1 and said[0][0] != said[0][1], p.stderr
+    # parameters of a file, and of another one with the same names and shapes
+    a, b = ["--init", "a/step_00000001"], ["--init", "a/step_00000002"]
+    p = job(mpirun((1, *once[:-2], *a), (1, *once[:-2])), 65)
+    assert re.search(r"rank 0 has step 0 with the parameters \w{16} of --init, rank 1 has step 0 with parameters drawn from the seed$",
+                     p.stderr, re.M), p.stderr
+    p = job(mpirun((1, *once[:-2], *a), (1, *once[:-2], *b)), 65)
+    said = re.findall(r"rank 0 has step 0 with the parameters (\w+) of --init, rank 1 has step 0 with the parameters (\w+) ", p.stderr)
+    assert len(said) == 1 and said[0][0] != said[0][1], p.stderr
+    # the same in another place is the same
+    shutil.copytree("a", "copy")
+    call(mpirun((1, *once, "--save", "a", "--resume", "auto"), (1, *once, "--save", "copy", "--resume", "auto")))
+
+
+@case
+def all_have_the_same_data():
+    feed, two = data(), plan("dp=2")
+    name = feed[-1]
+    for folder in ("copy", "other"):
+        os.mkdir(folder)
+        for end in (".idx", ".bin"):
+            shutil.copy(name + end, folder)
+    write("other/%s.bin" % name, bytes_of(name + ".bin").replace(b"m", b"n"))
+    os.mkdir("longer")
+    os.chdir("longer")
+    prepare("text", ["the %d of many words " % i * 6 for i in range(61)])
+    os.chdir("..")
+    with_data = lambda folder: (1, two, *feed[:-1], os.path.join(folder, name))
+    call(mpirun(with_data("."), with_data("copy")))
+    p = job(mpirun(with_data("."), with_data("other")), 65)
+    said = re.findall(r"the ranks differ, what the data's files hold: rank 0 has (\w{16}), rank 1 has (\w{16})$", p.stderr, re.M)
+    assert len(said) == 1 and said[0][0] != said[0][1], p.stderr
+    p = job(mpirun(with_data("."), with_data("longer")), 65)
+    assert re.search(r"the ranks differ, data:\n  rank 0 has order .* has 60 sequences.*,\n  rank 1 has order .* has 61 sequences", p.stderr), p.stderr
+    p = job(mpirun(with_data("."), (*with_data("."), "--split", "900,100,0")), 65)
+    assert re.search(r"the ranks differ, data:\n  rank 0 has .* split 1,0,0, .*,\n  rank 1 has .* split 900,100,0, ", p.stderr), p.stderr
+
+
+@case
 def another_launcher():
     # variables of one that has not started this process
     p = call([MTRUN, plan("dp=2"), *data()], env={**os.environ, RANK: "1", SIZE: "2"}, code=None)
