@@ -29,6 +29,9 @@ Status comm_launch(Arena *a, const Plan *p, size_t bytes, CommOptions o, RankMai
 Status comm_join(Arena *a, const Plan *p, size_t bytes, CommOptions o, const Launcher *l, const char *build, RankMain *rank,
                  void *with);
 
+// This process is a rank that ends with s before it could join: ends the others as well, where their launcher does not.
+void comm_forsake(Arena *a, const Launcher *l, double patience, Status s);
+
 int64_t comm_ranks(const Comm *c);
 int64_t comm_rank(const Comm *c);
 int64_t comm_here(const Comm *c);            // ranks on this machine

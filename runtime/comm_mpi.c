@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -539,10 +540,49 @@ static Status open_rooms(Mpi *m, size_t bytes) {
 
 static const CommWay over_mpi = {mpi_run, mpi_barrier, mpi_agree, mpi_release, mpi_fetch};
 
+// An MPI starts when all ranks have come, and waits for them without end.
+typedef struct {
+  const Launcher *launcher;
+  double patience;
+  Status status;                             // to end with after that; 0: says that ranks are missing
+  pthread_t thread;
+  _Atomic bool done;
+} Start;
+
+static void *start_main(void *arg) {
+  Start *s = arg;
+  double waited = 0;
+  for (double last = now_seconds(), now; !s->done && waited <= s->patience; last = now) {
+    nanosleep(&(struct timespec){0, (long)(SLICE * 1e9)}, 0);
+    now = now_seconds(), waited += MIN(now - last, 2 * SLICE);
+  }
+  if (s->done) return 0;
+  if (!s->status)
+    s->status = fail(EXIT_PEER, "rank %lld: not all %lld ranks have come to the start in %g s (--timeout)",
+                     (long long)s->launcher->rank, (long long)s->launcher->size, s->patience);
+  _exit(s->status);
+}
+
+// e: what MPI says. Until it has begun there is no step to stop after: a signal to end ends this rank.
+static Status start_mpi(Start *s, const MpiTable *mpi, int *rank, int *ranks, int *e) {
+  static const int signals[] = {SIGTERM, SIGINT};
+  struct sigaction was[COUNT(signals)], end = {.sa_handler = SIG_DFL};
+  int thread = thread_start(&s->thread, start_main, s);
+  if (thread) return fail(EXIT_UNAVAILABLE, "cannot start a thread: %s%s", strerror(thread), space_limit());
+  for (size_t i = 0; i < COUNT(signals); i++) sigaction(signals[i], &end, &was[i]);
+  *e = mpi->start(rank, ranks);
+  for (size_t i = 0; i < COUNT(signals); i++) sigaction(signals[i], &was[i], 0);
+  s->done = true;
+  pthread_join(s->thread, 0);
+  return 0;
+}
+
 static Status start(Mpi *m, const Launcher *l, MpiLib which) {
   int rank, ranks, e;
+  Start s = {.launcher = l, .patience = m->comm->options.patience};
   TRY(mpilib_open(m->comm->arena, which, &m->mpi));
-  if ((e = m->mpi->start(&rank, &ranks))) return wrong(m, "the start", e);
+  TRY(start_mpi(&s, m->mpi, &rank, &ranks, &e));
+  if (e) return wrong(m, "the start", e);
   m->comm->rank = rank;
   if (ranks == l->size && rank == l->rank) return 0;
   return fail(EXIT_USAGE, "%s says that this is rank %lld of %lld, and %s that it is rank %d of %d: it is the mpirun of "
@@ -591,4 +631,16 @@ Status comm_join(Arena *a, const Plan *p, size_t bytes, CommOptions o, const Lau
   TRY(mpilib_of(l, &which));
   TRY(start(m, l, which));
   return end(m, life(m, build, bytes, rank, with));
+}
+
+// Open MPI's mpirun ends all when a process ends with a status.
+void comm_forsake(Arena *a, const Launcher *l, double patience, Status s) {
+  const MpiTable *mpi;
+  MpiLib which;
+  int rank, ranks, e;
+  Start start = {.launcher = l, .patience = patience, .status = s};
+  if (l->size == 1 || (l->kind != LAUNCH_mpich && l->kind != LAUNCH_slurm)) return;
+  fflush(0);
+  if (mpilib_of(l, &which) || mpilib_open(a, which, &mpi) || start_mpi(&start, mpi, &rank, &ranks, &e)) return;
+  if (!e && ranks > 1) mpi->abort(s);
 }

@@ -256,6 +256,7 @@ typedef struct {
   const char *path;                          // of the plan
   Plan *plan;
   Launcher launch;
+  bool joins;                                // the others are told when it ends
   Comm *comm;
   Notes notes;
   FILE *out;                                 // standard output, on rank 0
@@ -669,7 +670,14 @@ static Status run_plan(Run *r, const char *path) {
   size_t n;
   TRY(file_read(r->arena, "/proc/self/exe", SIZE_MAX, &program, &n));
   Str build = arena_printf(r->arena, "%s %016llx", MT_VERSION, (unsigned long long)hash_bytes(program, n, 0));
+  r->joins = true;
   return comm_join(r->arena, r->plan, bytes, o, &r->launch, build, rank_main, r);
+}
+
+// A rank that ends before it joins.
+static void forsake(Run *r, Status e) {
+  if (r->joins || r->set.calibrate || r->set.compare) return;
+  if (r->launch.size || !launch_find(r->set.launcher, &r->launch)) comm_forsake(r->arena, &r->launch, r->set.timeout, e);
 }
 
 // Without a plan: the rates of this machine, measured when they are not known or are to be measured again.
@@ -733,6 +741,7 @@ int main(int argc, char **argv) {
     catch_signals();
     if (!(e = check_targets(r.arena, words.at[0].text, &r.set))) e = run_plan(&r, words.at[0].text);
   }
+  if (e) forsake(&r, e);
   arena_destroy(r.arena);
   if ((fflush(stdout) || ferror(stdout)) && !e)        // what a line before could not write has no errno any more
     e = fail(EXIT_IO, "writing the output: %s", errno ? strerror(errno) : "some of it is lost");

@@ -246,6 +246,65 @@ def one_fails():
 
 
 @case
+def one_cannot_begin():
+    # it ends those that wait for it in the start
+    feed, two = data(), plan("dp=2")
+    begin = time.monotonic()
+    for other, code, said in [
+        (["nope.plan", *feed], 66, "nope.plan: No such file"),
+        ([two, *feed, "--stps", 2], 64, "--stps"),
+        ([two, *feed, "--save-every", 2], 64, "--save-every needs --save DIR"),
+        ([plan("dp=2,tp=2"), *feed], 64, "the plan is for 4 ranks"),
+    ]:
+        for parts in ((1, two, *feed), (1, *other)), ((1, *other), (1, two, *feed)), ((2, *other),):
+            p = job(mpirun(*parts), code)
+            assert said in p.stderr, p.stderr
+    assert time.monotonic() - begin < 100
+
+
+def beside_one_that_never_comes(*more):
+    # rank 1 of 2 is no mtrun; rank 0's process, which waits for it in the start
+    p = start(mpirun((1, plan("dp=2"), *data(), *more)) + [":", "-n", "1", "sleep", "30"])
+    for _ in range(1000):
+        pids = ranks_of(p.pid)
+        try:
+            if 0 in pids and "libmt_" in bytes_of("/proc/%d/maps" % pids[0]).decode():
+                return p, pids[0]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        time.sleep(0.02)
+    raise AssertionError("rank 0 does not start")
+
+
+def until_gone(p, pid, seconds):
+    # and then the job: MPICH's mpirun waits for the other process
+    begin = time.monotonic()
+    while not gone(pid) and time.monotonic() - begin < seconds + 10:
+        time.sleep(0.05)
+    took = time.monotonic() - begin
+    p.terminate()
+    err = p.communicate(timeout=60)[1]
+    assert took < seconds, (took, err)
+    return err
+
+
+@case
+def one_never_comes():
+    err = until_gone(*beside_one_that_never_comes("--timeout", 2), 6)
+    same(err.count("mtrun: rank 0: not all 2 ranks have come to the start in 2 s (--timeout)"), 1, err)
+
+
+@case
+def ended_while_it_starts():
+    # nothing to be saved yet
+    p, pid = beside_one_that_never_comes()
+    time.sleep(1)
+    os.kill(pid, signal.SIGTERM)
+    err = until_gone(p, pid, 3)
+    assert "stopping after this step" not in err, err
+
+
+@case
 def a_trace():
     call(mpirun((4, plan("dp=2,tp=2"), *data(), "--trace", "t.json")))
     check_trace("t.json", [("dp", 2), ("tp", 2)], 3)
