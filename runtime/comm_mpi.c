@@ -633,13 +633,21 @@ Status comm_join(Arena *a, const Plan *p, size_t bytes, CommOptions o, const Lau
   return end(m, life(m, build, bytes, rank, with));
 }
 
+// Without one of these nobody listens, and to start MPI means nothing.
+static bool has_manager(void) {
+  static const char *const way[] = {"PMI_FD", "PMI_PORT", "PMIX_NAMESPACE"};
+  for (size_t i = 0; i < COUNT(way); i++)
+    if (getenv(way[i])) return true;
+  return false;
+}
+
 // Open MPI's mpirun ends all when a process ends with a status.
 void comm_forsake(Arena *a, const Launcher *l, double patience, Status s) {
   const MpiTable *mpi;
   MpiLib which;
   int rank, ranks, e;
   Start start = {.launcher = l, .patience = patience, .status = s};
-  if (l->size == 1 || (l->kind != LAUNCH_mpich && l->kind != LAUNCH_slurm)) return;
+  if (l->size == 1 || (l->kind != LAUNCH_mpich && l->kind != LAUNCH_slurm) || !has_manager()) return;
   fflush(0);
   if (mpilib_of(l, &which) || mpilib_open(a, which, &mpi) || start_mpi(&start, mpi, &rank, &ranks, &e)) return;
   if (!e && ranks > 1) mpi->abort(s);
