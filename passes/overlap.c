@@ -95,6 +95,12 @@ static void renumber(Groups *g, const uint32_t *now) {     // by 1 + old number
   }
 }
 
+static const Group *steps_now(const Groups *g) {           // as they are before they change places
+  Group *was = NEW_N(g->arena, Group, g->group.n + 1);
+  if (g->group.n) memcpy(was, g->group.at, g->group.n * sizeof *was);
+  return was;
+}
+
 // Steps that begin or go on with a variable: 1 + the last.
 static uint32_t last_write(const Groups *g, VarId var) {
   for (uint32_t i = g->group.n; i-- > 0;) {
@@ -154,8 +160,7 @@ static void insert(Groups *g, const Earlies *early) {
   uint32_t *head = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, early->n + 1);
   uint32_t *order = NEW_N(g->arena, uint32_t, early->n + 1), all;
   bool *and = NEW_N(g->arena, bool, early->n + 1);
-  Group *was = NEW_N(g->arena, Group, n + 1);
-  if (n) memcpy(was, g->group.at, n * sizeof *was);
+  const Group *was = steps_now(g);
   for (uint32_t i = 0; i < early->n; i++) behind[i] = last_write(g, early->at[i].var);
   all = fill_buckets(g, early, behind, order, and);
   for (uint32_t i = all; i-- > 0;) next[i] = head[behind[order[i]]], head[behind[order[i]]] = i + 1;
@@ -189,8 +194,7 @@ static void take(Groups *g, const Earlies *early) {
 static void reorder(Groups *g, const uint32_t *start) {
   uint32_t n = g->group.n, k = 0, *now = NEW_N(g->arena, uint32_t, n + 1), *next = NEW_N(g->arena, uint32_t, n + 1);
   uint32_t *head = NEW_N(g->arena, uint32_t, n + 1);       // collectives by start, 1 + step, in order
-  Group *was = NEW_N(g->arena, Group, n);
-  if (n) memcpy(was, g->group.at, n * sizeof *was);
+  const Group *was = steps_now(g);
   for (uint32_t i = n; i-- > 0;)
     if (was[i].collective) next[i + 1] = head[start[i]], head[start[i]] = i + 1;
   for (uint32_t i = 0; i < n; i++) {

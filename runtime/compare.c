@@ -22,6 +22,8 @@ typedef struct {
   double tolerance;
   char *folder;                              // of what the runs write
   int64_t steps, gradients, parameters;      // that are alike
+  Safetensors gradient;                      // of the first plan's first step
+  double floor;                              // size below which a gradient does not count: a key bias's is 0 in truth
   double moved;                              // the sum of the steps' lr: as far as adamw moves a parameter, about
 } Compare;
 
@@ -140,22 +142,18 @@ static Status rms_of(const Safetensors *f, const Tensor *t, double *rms) {
   return e;
 }
 
-typedef struct {
-  const char *what;
-  double floor;                              // size below which a gradient's differences do not count: a key bias's is 0 in truth
-  const Safetensors *gradients;              // of the first step, when parameters are compared
-} Kind;
+typedef struct { const char *what; bool gradients; } Kind;          // else parameters
 
 // How far apart parameters may be for each number besides: adamw divides gradients by their size, so what is rounding in a
 // gradient that is nearly 0 (as that of a bias of keys, which is 0 in truth) is a step of any length. 0: gradients.
 static Status slack_of(const Compare *c, Arena *a, const Kind *k, const Tensor *t, double **out) {
-  const Tensor *g = k->gradients ? safetensors_find(k->gradients, t->name) : 0;
+  const Tensor *g = k->gradients ? 0 : safetensors_find(&c->gradient, t->name);
   *out = NEW_N(a, double, t->count + 1);
   if (!g || g->count != t->count) return 0;
   double *x, rms;
-  TRY(values(a, k->gradients, g, &x, &rms));
+  TRY(values(a, &c->gradient, g, &x, &rms));
   for (int64_t i = 0; i < t->count; i++)
-    (*out)[i] = 2 * c->moved * fmin(1, c->tolerance * (fmax(rms, k->floor) + fabs(x[i])) / fabs(x[i]));
+    (*out)[i] = 2 * c->moved * fmin(1, c->tolerance * (fmax(rms, c->floor) + fabs(x[i])) / fabs(x[i]));
   return 0;
 }
 
@@ -166,13 +164,13 @@ static Status numbers_alike(const Compare *c, Arena *a, const Safetensors f[2], 
   TRY(values(a, &f[0], t[0], &x, &rms));
   TRY(values(a, &f[1], t[1], &y, &other));
   TRY(slack_of(c, a, k, t[0], &slack));
-  double size = fmax(fmax(rms, other), k->gradients ? 0 : k->floor);
+  double size = fmax(fmax(rms, other), k->gradients ? c->floor : 0);
   for (int64_t i = 0; *same && i < t[0]->count; i++) {
     double against = size + fmax(fabs(x[i]), fabs(y[i]));
     if (!apart(x[i], y[i], against, c->tolerance) || fabs(x[i] - y[i]) <= slack[i]) continue;
     *same = false;
     printf("%s: after step %lld %s %s[%lld] is %.17g in %s, %.17g in %s: %.1e apart, %.1e is allowed\n",
-           line_of(c, t[0]->name), (long long)(k->gradients ? c->steps - 1 : 0), k->what, t[0]->name, (long long)i, x[i],
+           line_of(c, t[0]->name), (long long)(k->gradients ? 0 : c->steps - 1), k->what, t[0]->name, (long long)i, x[i],
            c->plan[0], y[i], c->plan[1], fabs(x[i] - y[i]), c->tolerance * against + slack[i]);
   }
   return 0;
@@ -190,14 +188,14 @@ static Status tensor_alike(const Compare *c, const Safetensors f[2], const Tenso
   return e;
 }
 
-// The size below which gradients do not count, after the largest root mean square of one
-static Status floor_of(const Safetensors *f, double *floor) {
+static Status open_gradient(Compare *c) {
   double most = 0, rms;
-  for (uint32_t i = 0; i < f->tensor.n; i++) {
-    TRY(rms_of(f, &f->tensor.at[i], &rms));
+  TRY(safetensors_open(c->a, path_of(c, 0, "grads"), &c->gradient));
+  for (uint32_t i = 0; i < c->gradient.tensor.n; i++) {
+    TRY(rms_of(&c->gradient, &c->gradient.tensor.at[i], &rms));
     most = fmax(most, rms);
   }
-  return *floor = 1e-6 * most, 0;
+  return c->floor = 1e-6 * most, 0;
 }
 
 static Status tensors_alike(const Compare *c, const Safetensors f[2], const Kind *k, int64_t *count, bool *same) {
@@ -209,21 +207,15 @@ static Status tensors_alike(const Compare *c, const Safetensors f[2], const Kind
   return 0;
 }
 
-static Status tensors(Compare *c, const char *file, const char *what, int64_t *count, bool *same) {
-  Safetensors f[2], g;
-  TRY(safetensors_open(c->a, path_of(c, 0, "grads"), &g));
-  Status e = safetensors_open(c->a, path_of(c, 0, file), &f[0]);
+static Status tensors(Compare *c, const char *file, Kind k, int64_t *count, bool *same) {
+  Safetensors f[2];
+  TRY(safetensors_open(c->a, path_of(c, 0, file), &f[0]));
+  Status e = safetensors_open(c->a, path_of(c, 1, file), &f[1]);
   if (!e) {
-    e = safetensors_open(c->a, path_of(c, 1, file), &f[1]);
-    if (!e) {
-      Kind k = {.what = what, .gradients = strcmp(file, "grads") ? &g : 0};
-      e = floor_of(&g, &k.floor);
-      if (!e) e = tensors_alike(c, f, &k, count, same);
-      safetensors_close(&f[1]);
-    }
-    safetensors_close(&f[0]);
+    e = tensors_alike(c, f, &k, count, same);
+    safetensors_close(&f[1]);
   }
-  safetensors_close(&g);
+  safetensors_close(&f[0]);
   return e;
 }
 
@@ -232,9 +224,10 @@ static Status all(Compare *c, const Words *given) {
   bool same = true;
   for (int i = 0; i < 2; i++) TRY(run_one(c, i, given));
   TRY(logs(c, 1, &same));
-  if (same) TRY(tensors(c, "grads", "the gradient of", &c->gradients, &same));
+  TRY(open_gradient(c));
+  if (same) TRY(tensors(c, "grads", (Kind){"the gradient of", true}, &c->gradients, &same));
   if (same) TRY(logs(c, INT64_MAX, &same));
-  if (same) TRY(tensors(c, "final", "the parameter", &c->parameters, &same));
+  if (same) TRY(tensors(c, "final", (Kind){"the parameter", false}, &c->parameters, &same));
   if (!same) return COMPARE_DIFFERS;
   printf("equal within %g: %lld steps, %lld gradients, %lld parameters\n", c->tolerance, (long long)c->steps,
          (long long)c->gradients, (long long)c->parameters);
@@ -248,5 +241,6 @@ Status compare_plans(Arena *a, const char *const plan[2], const Words *given, do
   c.first = p[0];
   TRY(folder_temporary(a, "mt-compare", &c.folder));
   Status e = all(&c, given), gone = folder_remove(c.folder);
+  safetensors_close(&c.gradient);
   return e ? e : gone;
 }

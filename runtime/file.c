@@ -98,6 +98,11 @@ bool file_is_folder(const char *path) {
   return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+bool file_is_regular(const char *path) {
+  struct stat st;
+  return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 Status file_target(const char *path) {
   Arena *a = arena_create();
   char *folder = arena_strndup(a, path, strlen(path)), *slash = strrchr(folder, '/');
@@ -157,8 +162,7 @@ Status folder_make(const char *path) {
                "cannot make folder %s: %s", p, strerror(errno));
     *at = slash;
   }
-  struct stat st;
-  if (!s && (stat(path, &st) || !S_ISDIR(st.st_mode))) s = fail(EXIT_CREATE, "%s: not a folder", path);
+  if (!s && !file_is_folder(path)) s = fail(EXIT_CREATE, "%s: not a folder", path);
   arena_destroy(a);
   return s;
 }

@@ -14,6 +14,7 @@ Status file_pwrite(int fd, const char *path, int64_t at, const void *p, size_t n
 Status file_finish(int fd, const char *path);                     // fsync and close
 bool   file_same(const char *a, const char *b);                    // one regular file; or one name, of none
 bool   file_is_folder(const char *path);
+bool   file_is_regular(const char *path);
 Status file_target(const char *path);                             // a file may be put here: a folder to write in, no folder or device there
 Status file_fail(int e, const char *doing, const char *path);     // errno as a message and an exit code
 

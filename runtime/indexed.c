@@ -2,7 +2,6 @@
 #include "runtime/indexed.h"
 #include "runtime/file.h"
 #include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD = 34, PART = 1 << 16 };                       // bytes before the lengths; entries read at a time
@@ -82,11 +81,6 @@ static Status documents_check(Indexed *x, int64_t *part) {
   return 0;
 }
 
-static bool is_file(const char *path) {
-  struct stat st;
-  return !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
 static Str without_ending(Arena *a, const char *path) {              // "data/book.txt": "data/book"
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
   return arena_strndup(a, path, dot && dot > name ? (size_t)(dot - path) : strlen(path));
@@ -99,7 +93,7 @@ static Status absent(Arena *a, const char *prefix) {
   const char *less = arena_strndup(a, prefix, n - MIN(n, (size_t)4));
   if ((!strcmp(end, ".idx") || !strcmp(end, ".bin")) && !access(arena_printf(a, "%s.idx", less), F_OK))
     return fail(EXIT_MISSING, "%s.idx: No such file or directory; did you mean '%s'?", prefix, less);
-  bool text = strcmp(end, ".idx") && strcmp(end, ".bin") && is_file(prefix);
+  bool text = strcmp(end, ".idx") && strcmp(end, ".bin") && file_is_regular(prefix);
   return fail(EXIT_MISSING, "%s.idx: No such file or directory; mtdata prepare makes token files: "
               "mtdata prepare %s -o %s", prefix, text ? prefix : "TEXT", text ? without_ending(a, prefix) : prefix);
 }

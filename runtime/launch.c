@@ -72,7 +72,7 @@ static Status read_row(LaunchKind k, Launcher *l) {
   TRY(below(w->rank, l->rank, w->size, l->size));
   if (value(w->local_rank)) TRY(number(w, w->local_rank, &l->local_rank));
   TRY(local_size(w, l));
-  if (l->local_size < 0 || l->local_size > l->size)
+  if (l->local_size > l->size)
     return fail(EXIT_USAGE, "%s=%lld does not go with %s=%lld: a machine has 1 to %lld of them",
                 local_name(w), (long long)l->local_size, w->size, (long long)l->size, (long long)l->size);
   if (!value(w->local_rank)) return 0;

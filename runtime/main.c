@@ -135,12 +135,11 @@ static Status check_eval_only(const Settings *s, const Words *given) {
 }
 
 static Status read_log_params(const Settings *s, int64_t *every) {
-  char *end = 0;
   *every = 0;
   if (!s->log_params) return 0;
-  errno = 0;
-  *every = *s->log_params ? strtoll(s->log_params, &end, 10) : 1;
-  if (*every < 1 || (end && *end) || errno)
+  *every = 1;
+  if (*s->log_params) TRY(options_int("--log-params", s->log_params, every));
+  if (*every < 1)
     return fail(EXIT_USAGE, "--log-params=%s: K is a number of steps, at least 1", s->log_params);
   return s->log_json ? 0 : fail(EXIT_USAGE, "--log-params writes to the JSON log: it needs --log-json FILE");
 }

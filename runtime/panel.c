@@ -109,8 +109,9 @@ VECTOR void copy_b(const Tile *t, const char *b, int64_t k, int64_t j0) {       
   const PanelShape *s = t->s;
   int64_t bytes = 4 / t->per, units = (k + t->per - 1) / t->per;
   if (s->bn == 1 || s->n == 1) {
-    if (t->per == 1) copy_beside(t->b + j0 / LANES * t->panel, t->panel, b + j0 * bytes, s->bk * bytes, 1, k, s->n - j0);
-    else copy_beside(t->b, t->panel, b, s->bk * bytes, 2, k, s->n);
+    Unit *to = t->b + j0 / LANES * t->panel;
+    if (t->per == 1) copy_beside(to, t->panel, b + j0 * bytes, s->bk * bytes, 1, k, s->n - j0);
+    else copy_beside(to, t->panel, b + j0 * bytes, s->bk * bytes, 2, k, s->n - j0);
     size_t beyond = t->tiles ? (size_t)(up(units, 16) - units) * LANES * sizeof *t->b : 0;
     for (int64_t j = 0; beyond && j < s->n; j += LANES) memset(t->b + j / LANES * t->panel + units * LANES, 0, beyond);
   } else {
